@@ -1,0 +1,81 @@
+//! Lanes: several equal fields side by side in one word, asked one question at once.
+//!
+//! ```text
+//!   lane        2   |   1   |   0
+//!   highs     1000  | 1000  | 1000      the highest bit of every lane
+//!   ones      0001  | 0001  | 0001      the lowest bit of every lane
+//!   word      0110  | 0000  | 1011      lane 1 is zero
+//!   (word - ones) & !word & highs       a borrow ripples out of a zero lane into its highest bit
+//! ```
+//!
+//! The borrow of a zero lane may run on into the lane above it and mark that lane too. So the mark of the
+//! *lowest* zero lane is always right, and there is a mark if and only if there is a zero lane; which other
+//! lanes are zero cannot be told. Therefore this module answers "is there any" and "which is first", never
+//! "which are all".
+
+/// The lowest bit of each of `lanes` lanes of `width` bits.
+pub(crate) const fn ones(width: u32, lanes: u32) -> u64 {
+    let mut word = 0;
+    let mut lane = 0;
+    while lane < lanes {
+        word |= 1 << (lane * width);
+        lane += 1;
+    }
+    word
+}
+
+/// Marks the highest bit of the first zero lane, and perhaps of lanes above it; zero if no lane is zero.
+///
+/// `ones` comes from [`ones`], `highs` is `ones << (width - 1)`, and `word` has no bit beyond its lanes.
+#[inline(always)]
+pub(crate) const fn zero_marks(word: u64, ones: u64, highs: u64) -> u64 {
+    word.wrapping_sub(ones) & !word & highs
+}
+
+/// The index of the first zero lane.
+#[inline(always)]
+pub(crate) const fn first_zero(word: u64, width: u32, ones: u64, highs: u64) -> Option<u32> {
+    match zero_marks(word, ones, highs) {
+        0 => None,
+        marks => Some(marks.trailing_zeros() / width),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::naive;
+
+    fn check(word: u64, width: u32, lanes: u32) {
+        let ones = ones(width, lanes);
+        let found = first_zero(word, width, ones, ones << (width - 1));
+        assert_eq!(found, naive::first_zero_lane(word, width, lanes), "{word:#x} in lanes of {width}");
+    }
+
+    #[test]
+    fn small_words_agree_with_the_oracle_exhaustively() {
+        for width in 1..=8 {
+            for lanes in 1..=16 / width {
+                for word in 0..1u64 << (width * lanes) {
+                    check(word, width, lanes);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_widths_agree_with_the_oracle_on_sparse_words() {
+        for width in 1..=64 {
+            for lanes in 1..=64 / width {
+                let used = if width * lanes == 64 { u64::MAX } else { (1 << (width * lanes)) - 1 };
+                for zeroed in 0..lanes {
+                    let hole = (u64::MAX >> (64 - width)) << (zeroed * width);
+                    check(used & !hole, width, lanes);
+                    check((ones(width, lanes) & !hole) & used, width, lanes);
+                }
+                check(used, width, lanes);
+                check(0, width, lanes);
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Words, bit fields and lanes: the memory under every filter.
+//!
+//! Everything above this module is safe code. What it may rely on: [`Words`] is zeroed, aligned to a cache
+//! line and ends in one spare word, so that a field that begins inside the table can always be read with two
+//! word loads; [`lanes`] are exact for the two questions they answer.
+
+pub(crate) mod lanes;
+#[cfg(test)]
+pub(crate) mod naive;
+pub(crate) mod words;
+
+pub(crate) use words::Words;

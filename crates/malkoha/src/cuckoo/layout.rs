@@ -1,0 +1,103 @@
+//! The numbers of a cuckoo table.
+
+use crate::bits::Words;
+use crate::kind::Kind;
+use crate::theory;
+
+use super::sorted::SortedBuckets;
+use super::tag::Anatomy;
+
+/// How far a signed offset reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// The smallest offset: as many places as overlap one another.
+    pub least: u64,
+    /// The largest offset.
+    pub most: u64,
+    /// Of 256 fingerprints, so many have their other place in the same group of places.
+    pub near_share: u8,
+    /// Places of a group, a power of two; 1 where no fingerprint is near.
+    pub group: u64,
+}
+
+/// The exact numbers of a cuckoo table, from which it can be built again.
+///
+/// ```
+/// use malkoha::{Kind, Spec};
+/// let geometry = Spec::new(1_000_000, 2f64.powi(-14)).kind(Kind::Windowed(2)).plan()?;
+/// let layout = geometry.cuckoo().unwrap();
+/// assert_eq!(layout.slot_bits(), 16.0);
+/// assert_eq!(layout.places, layout.slots - 1, "a window of two begins at every slot but the last");
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CuckooLayout {
+    /// The kind of filter.
+    pub kind: Kind,
+    /// Buckets or windows.
+    pub places: u64,
+    /// Slots.
+    pub slots: u64,
+    /// Slots of a place.
+    pub slots_per_place: u32,
+    /// How tags are made.
+    pub tag: Anatomy,
+    /// Fingerprints that keys can have.
+    pub fingerprints: u64,
+    /// Simplified only: 2 to this power are the places of a subtable.
+    pub subtable_bits: u32,
+    /// Signed offsets only: how far they reach.
+    pub ring: Ring,
+    /// Keys that may be kept outside the table; for Simplified, from each subtable.
+    pub stash: u32,
+    /// Steps that one insert may take.
+    pub max_steps: u32,
+}
+
+impl CuckooLayout {
+    /// Bits of memory per slot.
+    #[must_use]
+    pub fn slot_bits(&self) -> f64 {
+        if self.kind.is_sorted() {
+            f64::from(SortedBuckets::bucket_bits(self.tag.bits)) / 4.0
+        } else {
+            f64::from(self.tag.bits)
+        }
+    }
+
+    /// Bits that places and fingerprints take from the 64 of a hash.
+    #[must_use]
+    pub fn hash_bits(&self) -> u32 {
+        crate::reduce::bits_needed(&[self.places, self.fingerprints])
+    }
+
+    /// Bits of the table, or `None` if there are too many to count.
+    #[must_use]
+    pub fn table_bits(&self) -> Option<u64> {
+        let (items, bits) = if self.kind.is_sorted() {
+            (self.places, SortedBuckets::bucket_bits(self.tag.bits))
+        } else {
+            (self.slots, self.tag.bits)
+        };
+        items.checked_mul(u64::from(bits)).filter(|bits| *bits < u64::MAX / 2)
+    }
+
+    /// Bytes of memory of the table.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        Words::bytes_for(self.table_bits().unwrap_or(u64::MAX / 2))
+    }
+
+    /// The rate when n keys are stored.
+    #[must_use]
+    pub fn rate(&self, n: u64) -> f64 {
+        theory::rate(self.kind, n, self.places, self.fingerprints)
+    }
+
+    /// The groups of keys that the filter cannot tell apart.
+    #[must_use]
+    pub fn groups(&self) -> f64 {
+        let pairs = self.places as f64 * self.fingerprints as f64;
+        if self.kind.is_signed() { pairs } else { pairs / 2.0 }
+    }
+}

@@ -1,0 +1,273 @@
+//! From a wish to a layout: how many slots, how wide, how far the offsets reach.
+//!
+//! The tag is the narrowest whose rate holds. The number of slots follows from the load, with some to spare
+//! in small tables, where chance weighs more; the stash takes what remains. The constants come from
+//! measurements that `docs/DESIGN.md` describes under "Small tables" and "Small fingerprints".
+
+use crate::error::Error;
+use crate::kind::Kind;
+use crate::spec::Offsets;
+use crate::theory;
+
+use super::layout::{CuckooLayout, Ring};
+use super::sorted::SortedBuckets;
+use super::tag::Anatomy;
+
+/// The widest tag. Beyond it no hash has bits for a place.
+const MOST_TAG_BITS: u32 = 60;
+
+/// Offsets reach this many places, more in tables beyond [`LOCAL_TABLE`] places.
+const LOCAL_RANGE: u64 = 1 << 14;
+const LOCAL_TABLE: u64 = 1 << 24;
+
+/// The chance that filling a filter as planned may fail.
+const FAILURE: f64 = 1e-7;
+
+/// What a caller wants of a cuckoo table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    pub(crate) kind: Kind,
+    pub(crate) keys: u64,
+    pub(crate) load: f64,
+    pub(crate) offsets: Offsets,
+    pub(crate) stash: u32,
+    pub(crate) max_steps: u32,
+}
+
+impl Wish {
+    /// The layout with the narrowest tags whose rate is at most `rate`.
+    pub(crate) fn at_rate(&self, rate: f64) -> Result<CuckooLayout, Error> {
+        let mut best: Option<CuckooLayout> = None;
+        for bits in self.tag_bits() {
+            let layout = self.with_tag_bits(bits)?;
+            if layout.hash_bits() > 64 {
+                return best.ok_or(Error::HashBits { needed: layout.hash_bits() });
+            }
+            if layout.rate(self.keys) > rate || !self.has_room(&layout) {
+                continue;
+            }
+            // Wider tags take more memory, but for subtables, which may be larger if tags are wider.
+            if !matches!(self.kind, Kind::Simplified(_)) {
+                return checked(layout, self.keys);
+            }
+            if best.is_none_or(|best| layout.bytes() < best.bytes()) {
+                best = Some(layout);
+            }
+        }
+        best.map_or(Err(Error::HashBits { needed: u64::BITS + 1 }), |best| checked(best, self.keys))
+    }
+
+    /// The layout with the widest tags that fits into `bytes` of memory.
+    pub(crate) fn in_memory(&self, bytes: u64) -> Result<CuckooLayout, Error> {
+        let mut best = None;
+        let mut least = u64::MAX;
+        for bits in self.tag_bits() {
+            let layout = self.with_tag_bits(bits)?;
+            if layout.hash_bits() > 64 {
+                break;
+            }
+            if !self.has_room(&layout) {
+                continue;
+            }
+            least = least.min(layout.bytes());
+            if layout.bytes() <= bytes {
+                best = Some(layout);
+            }
+        }
+        match best {
+            Some(layout) => checked(layout, self.keys),
+            None if least == u64::MAX => Err(Error::TooLarge { keys: self.keys }),
+            None => Err(Error::Memory { bytes, least }),
+        }
+    }
+
+    /// Widths of tags that this kind can have, ascending.
+    fn tag_bits(&self) -> core::ops::RangeInclusive<u32> {
+        let least = match self.kind {
+            Kind::Windowed(_) | Kind::Sorted | Kind::SemiSorted => 4,
+            Kind::Flexible(_) => 2,
+            Kind::Classic(_) | Kind::Simplified(_) => 1,
+        };
+        least..=MOST_TAG_BITS
+    }
+
+    /// The layout with tags of `bits` bits, whatever rate they give.
+    fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
+        let kind = self.kind;
+        let l = u64::from(kind.slots_per_place());
+        let sides = if kind.is_signed() { 2 } else { 1 };
+        let tag = Anatomy::new(bits, sides, if kind.is_windowed() { l } else { 1 });
+        let mut layout = CuckooLayout {
+            kind,
+            places: 0,
+            slots: 0,
+            slots_per_place: u32::from(kind.slots_per_place()),
+            tag,
+            fingerprints: tag.fingerprints(),
+            subtable_bits: 0,
+            ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
+            stash: self.stash,
+            max_steps: self.max_steps,
+        };
+        let slots = self.slots_for(self.keys).ok_or(Error::TooLarge { keys: self.keys })?;
+        match kind {
+            Kind::Classic(_) | Kind::SemiSorted => {
+                layout.places = slots.div_ceil(l).next_power_of_two().max(2);
+            }
+            Kind::Simplified(_) => self.subtables(&mut layout, bits),
+            Kind::Flexible(_) | Kind::Sorted => {
+                layout.places = slots.div_ceil(l).max(2);
+                layout.ring = self.ring(&mut layout, 1);
+            }
+            Kind::Windowed(_) => {
+                layout.places = (slots - (l - 1)).max(2 * l);
+                layout.ring = self.ring(&mut layout, l);
+            }
+        }
+        layout.slots = if kind.is_windowed() { layout.places + l - 1 } else { layout.places * l };
+        Ok(layout)
+    }
+
+    /// Slots for `keys` keys at the wished load, with spare ones for the fluctuation of small tables; `None`
+    /// if they cannot be counted.
+    fn slots_for(&self, keys: u64) -> Option<u64> {
+        let slots = keys as f64 / self.load + self.spare(keys);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range")]
+        (slots < 2f64.powi(56)).then_some(slots.ceil() as u64)
+    }
+
+    /// Slots beyond the planned load, so that chance does not overfill a small table. Fluctuations grow with
+    /// the root of the number of keys; places with few slots feel them most.
+    fn spare(&self, keys: u64) -> f64 {
+        let roots = match self.kind.slots_per_place() {
+            1 | 2 if !self.kind.is_windowed() => 3.0,
+            2 | 3 => 1.5,
+            _ => 1.0,
+        };
+        roots * (keys as f64).sqrt() + 4.0
+    }
+
+    /// How far signed offsets reach; rounds the places up to whole groups where some offsets stay near.
+    fn ring(&self, layout: &mut CuckooLayout, least: u64) -> Ring {
+        let mut ring = Ring { least, most: 0, near_share: 0, group: 1 };
+        if let Offsets::Near(share) = self.offsets {
+            ring.near_share = share;
+            ring.group = self.near_group(layout, least);
+            layout.places = layout.places.next_multiple_of(ring.group);
+        }
+        let farthest = layout.places - least;
+        ring.most = match self.offsets {
+            Offsets::Whole => farthest,
+            Offsets::Local | Offsets::Near(_) => farthest.min(local_range(layout.places)),
+        };
+        ring
+    }
+
+    /// The places among which near offsets stay: those of a cache line, or more if so many keys stay near that
+    /// some line would get more of them than it has slots.
+    fn near_group(&self, layout: &CuckooLayout, least: u64) -> u64 {
+        let stride_bits = match layout.kind {
+            Kind::Sorted => SortedBuckets::bucket_bits(layout.tag.bits),
+            Kind::Windowed(_) => layout.tag.bits,
+            _ => layout.tag.bits * layout.slots_per_place,
+        };
+        let in_a_line = (512 / u64::from(stride_bits)).max(1);
+        let mut group = (1 << in_a_line.ilog2()).max((2 * least).next_power_of_two());
+        while group < layout.places && !self.near_fits(layout, group) {
+            group *= 2;
+        }
+        group
+    }
+
+    /// Whether groups of this many places have room for the keys that stay in them: the group as a whole, and
+    /// every two places that are the homes of one key.
+    fn near_fits(&self, layout: &CuckooLayout, group: u64) -> bool {
+        let Offsets::Near(share) = self.offsets else { return true };
+        let l = u64::from(layout.slots_per_place);
+        let slots = if layout.kind.is_windowed() { group } else { group * l };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of all keys")]
+        let near_keys = (self.keys as f64 * f64::from(share) / 256.0) as u64;
+        let groups = layout.places as f64 / group as f64;
+        let pairs = layout.places as f64 * (group - 1) as f64 / 2.0;
+        let in_groups = theory::overfull(near_keys, groups, u32::try_from(slots).unwrap_or(u32::MAX));
+        let in_pairs = theory::overfull(near_keys, pairs, 2 * layout.slots_per_place);
+        // Three and four places that share their keys are overfull about as often as two.
+        poisson_above(in_groups + 4.0 * in_pairs, self.stash / 2) <= FAILURE
+    }
+
+    /// Chooses how large the subtables of a simplified filter are: as large as the memory they need is small.
+    fn subtables(&self, layout: &mut CuckooLayout, fingerprint_bits: u32) {
+        let l = u64::from(layout.slots_per_place);
+        let mut best = u64::MAX;
+        for bits in 1..=fingerprint_bits.min(40) {
+            let slots = l << bits;
+            let Some(count) = self.subtable_count(slots) else { continue };
+            let places = count << bits;
+            if places <= best {
+                best = places;
+                layout.places = places;
+                layout.subtable_bits = bits;
+                layout.fingerprints = ((1 << bits) - 1) << (fingerprint_bits - bits);
+            }
+        }
+    }
+
+    /// How many subtables of so many slots hold all keys, the fullest of them included.
+    fn subtable_count(&self, slots: u64) -> Option<u64> {
+        if self.slots_for(self.keys)? <= slots {
+            return Some(1);
+        }
+        let keys = self.keys as f64;
+        let mut count = (keys / self.load / slots as f64).max(1.0);
+        // The fullest of the subtables has about this many standard deviations more than the mean.
+        for _ in 0..64 {
+            let mean = keys / count;
+            let above = (2.0 * (count / FAILURE).ln()).sqrt();
+            let fullest = mean + above * mean.sqrt() + above * above / 6.0;
+            let needed = fullest / self.load + self.spare(fullest as u64);
+            if needed <= slots as f64 {
+                return Some(count.ceil() as u64);
+            }
+            count *= (needed / slots as f64).max(1.001);
+            if count > 2f64.powi(50) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Whether groups of more than 2l equal tags are improbable, given what the stash takes.
+    fn has_room(&self, layout: &CuckooLayout) -> bool {
+        let expected = theory::overfull(self.keys, layout.groups(), 2 * layout.slots_per_place);
+        poisson_above(expected, layout.stash / 2) <= FAILURE
+    }
+}
+
+/// The range of offsets that costs no load: [`LOCAL_RANGE`], doubled for every fourfold larger table.
+fn local_range(places: u64) -> u64 {
+    LOCAL_RANGE << (places / LOCAL_TABLE).max(1).ilog2().div_ceil(2)
+}
+
+/// The chance that a Poisson variable exceeds `most`.
+fn poisson_above(mean: f64, most: u32) -> f64 {
+    let mut probability = (-mean).exp();
+    let mut above = 0.0;
+    for x in 1..most + 200 {
+        probability *= mean / f64::from(x);
+        if x > most {
+            above += probability;
+        }
+    }
+    if mean > 100.0 { 1.0 } else { above }
+}
+
+/// Refuses what cannot be addressed or hashed.
+fn checked(layout: CuckooLayout, keys: u64) -> Result<CuckooLayout, Error> {
+    if layout.table_bits().is_none() {
+        return Err(Error::TooLarge { keys });
+    }
+    match layout.hash_bits() {
+        needed @ 65.. => Err(Error::HashBits { needed }),
+        _ => Ok(layout),
+    }
+}

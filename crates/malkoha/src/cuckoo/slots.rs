@@ -1,0 +1,225 @@
+//! `Slots`: tags side by side in one row of bits, grouped into buckets or windows.
+//!
+//! ```text
+//!   slots      0     1     2     3     4     5     6     7
+//!           +-----+-----+-----+-----+-----+-----+-----+-----+--
+//!   buckets |<---- place 0 ---->    |<---- place 1 ---->    |       a place begins every l slots
+//!   windows |<- place 0 ->|
+//!                 |<- place 1 ->|                                   a place begins at every slot
+//! ```
+//!
+//! Buckets and windows differ only in where a place begins and in the stamps of the tags, so that one search
+//! serves both: read the slots of a place as lanes of a word, compare them all at once with the tag that each
+//! lane would hold. If a place is wider than a word it is searched in several groups of lanes.
+
+use crate::bits::{Words, lanes};
+
+use super::layout::CuckooLayout;
+use super::place::Place;
+use super::table::{Entry, Swap, Table};
+use super::tag::{Anatomy, Side, Tag};
+
+/// The numbers that a search needs, worked out once.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    tag: Anatomy,
+    /// Slots of a place.
+    l: u32,
+    /// Slots from one place to the next: l for buckets, 1 for windows.
+    stride: u32,
+    /// Lanes compared at once, at most l.
+    lanes: u32,
+    ones: u64,
+    /// The stamps of the lanes, by side and group.
+    stamps: [[u64; 8]; 2],
+}
+
+impl Search {
+    /// The search in places of `l` slots, windows if the tags have ranks.
+    #[must_use]
+    pub const fn new(tag: Anatomy, l: u32, windowed: bool) -> Self {
+        let fit = 64 / tag.bits;
+        let lanes = if fit < l { fit } else { l };
+        let mut stamps = [[0; 8]; 2];
+        let mut slot = 0;
+        while slot < l {
+            let (group, lane) = (slot / lanes, slot % lanes);
+            stamps[0][group as usize] |= tag.stamp(Side::First, slot as u64) << (lane * tag.bits);
+            stamps[1][group as usize] |= tag.stamp(Side::Second, slot as u64) << (lane * tag.bits);
+            slot += 1;
+        }
+        let stride = if windowed { 1 } else { l };
+        Self { tag, l, stride, lanes, ones: lanes::ones(tag.bits, lanes), stamps }
+    }
+}
+
+/// Where a table finds its [`Search`]: in a field, or compiled in.
+pub trait Shape: Clone + Send + Sync + core::fmt::Debug + 'static {
+    /// The shape for a layout.
+    fn new(layout: &CuckooLayout) -> Self;
+    /// The numbers.
+    fn search(&self) -> &Search;
+}
+
+/// Any shape, known at run time.
+#[derive(Clone, Debug)]
+pub struct Dynamic(Search);
+
+impl Shape for Dynamic {
+    fn new(layout: &CuckooLayout) -> Self {
+        Self(Search::new(layout.tag, layout.slots_per_place, layout.kind.is_windowed()))
+    }
+
+    #[inline(always)]
+    fn search(&self) -> &Search {
+        &self.0
+    }
+}
+
+/// A shape known at compile time: buckets or windows of `L` slots of `BITS` bits, with signed offsets.
+#[derive(Clone, Debug)]
+pub struct Fixed<const BITS: u32, const L: u32, const WINDOWED: bool>;
+
+impl<const BITS: u32, const L: u32, const WINDOWED: bool> Fixed<BITS, L, WINDOWED> {
+    const SEARCH: Search =
+        Search::new(Anatomy::new(BITS, 2, if WINDOWED { L as u64 } else { 1 }), L, WINDOWED);
+}
+
+impl<const BITS: u32, const L: u32, const WINDOWED: bool> Shape for Fixed<BITS, L, WINDOWED> {
+    fn new(layout: &CuckooLayout) -> Self {
+        assert_eq!(layout.tag, Self::SEARCH.tag, "the shape is chosen for its layout");
+        Self
+    }
+
+    #[inline(always)]
+    fn search(&self) -> &Search {
+        &Self::SEARCH
+    }
+}
+
+/// Buckets or windows of slots.
+#[derive(Clone, Debug)]
+pub struct Slots<S> {
+    words: Words,
+    shape: S,
+}
+
+impl<S: Shape> Slots<S> {
+    /// The bit at which slot `slot` of a place begins.
+    #[inline(always)]
+    fn bit(&self, place: Place, slot: u32) -> u64 {
+        let search = self.shape.search();
+        (place.0 * u64::from(search.stride) + u64::from(slot)) * u64::from(search.tag.bits)
+    }
+
+    /// The first slot of a place whose content, with `sought(group)` taken away, is nothing.
+    #[inline(always)]
+    fn find(&self, place: Place, sought: impl Fn(usize) -> u64) -> Option<u32> {
+        let search = self.shape.search();
+        let mut slot = 0;
+        let mut group = 0;
+        while slot < search.l {
+            let lanes = search.lanes.min(search.l - slot);
+            let width = lanes * search.tag.bits;
+            let used = crate::bits::words::mask(width);
+            let content = self.words.read(self.bit(place, slot), width);
+            let ones = search.ones & used;
+            let highs = ones << (search.tag.bits - 1);
+            let lane = lanes::first_zero(content ^ (sought(group) & used), search.tag.bits, ones, highs);
+            if let Some(lane) = lane {
+                return Some(slot + lane);
+            }
+            slot += lanes;
+            group += 1;
+        }
+        None
+    }
+
+    /// The slot of an entry's place that holds it.
+    #[inline(always)]
+    fn find_entry(&self, entry: Entry) -> Option<u32> {
+        let search = self.shape.search();
+        let base = search.tag.base(entry.fingerprint).wrapping_mul(search.ones);
+        let stamps = &search.stamps[entry.side as usize];
+        self.find(entry.place, |group| base + stamps[group])
+    }
+
+    fn read(&self, place: Place, slot: u32) -> Tag {
+        Tag(self.words.read(self.bit(place, slot), self.shape.search().tag.bits))
+    }
+
+    fn write(&mut self, place: Place, slot: u32, tag: Tag) {
+        let bits = self.shape.search().tag.bits;
+        let at = self.bit(place, slot);
+        self.words.write(at, bits, tag.0);
+    }
+
+    fn tag(&self, entry: Entry, slot: u32) -> Tag {
+        self.shape.search().tag.tag(entry.fingerprint, entry.side, u64::from(slot))
+    }
+}
+
+impl<S: Shape> Table for Slots<S> {
+    fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
+        let words = Words::zeroed(layout.slots * u64::from(layout.tag.bits))?;
+        Ok(Self { words, shape: S::new(layout) })
+    }
+
+    #[inline(always)]
+    fn holds(&self, entry: Entry) -> bool {
+        self.find_entry(entry).is_some()
+    }
+
+    fn count(&self, entry: Entry) -> u32 {
+        let l = self.shape.search().l;
+        (0..l).map(|slot| u32::from(self.read(entry.place, slot) == self.tag(entry, slot))).sum()
+    }
+
+    #[inline(always)]
+    fn put(&mut self, entry: Entry) -> bool {
+        let Some(slot) = self.find(entry.place, |_| 0) else { return false };
+        self.write(entry.place, slot, self.tag(entry, slot));
+        true
+    }
+
+    #[inline(always)]
+    fn take(&mut self, entry: Entry) -> bool {
+        let Some(slot) = self.find_entry(entry) else { return false };
+        self.write(entry.place, slot, Tag::EMPTY);
+        true
+    }
+
+    #[inline(always)]
+    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let old = self.read(entry.place, rank);
+        let new = self.tag(entry, rank);
+        self.write(entry.place, rank, new);
+        let search = self.shape.search();
+        let (fingerprint, side, old_rank) = search.tag.parts(old);
+        let place = if search.stride == 1 {
+            // A window that holds this slot may begin elsewhere; its tag says how far back.
+            Place(entry.place.0 + u64::from(rank) - old_rank)
+        } else {
+            entry.place
+        };
+        (Entry { place, fingerprint, side }, Swap { place: entry.place, rank, old, new })
+    }
+
+    fn undo(&mut self, swap: Swap) {
+        debug_assert_eq!(self.read(swap.place, swap.rank), swap.new);
+        self.write(swap.place, swap.rank, swap.old);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: Place) {
+        self.words.prefetch(self.bit(place, 0));
+    }
+
+    fn words(&self) -> &Words {
+        &self.words
+    }
+
+    fn clear(&mut self) {
+        self.words.fill(0);
+    }
+}

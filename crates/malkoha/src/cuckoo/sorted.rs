@@ -1,0 +1,263 @@
+//! `SortedBuckets`: buckets of four tags, stored in ascending order in four bits less.
+//!
+//! The order of the tags in a bucket carries no information, so it need not be stored. The highest four bits
+//! of the sorted tags are an ascending quadruple of numbers below 16; there are 3876 of those, and the number
+//! of one fits 12 bits instead of 16:
+//!
+//! ```text
+//!   +-----------------------+----------+----------+----------+----------+
+//!   | number of a quadruple | rest 0   | rest 1   | rest 2   | rest 3   |
+//!   +-----------------------+----------+----------+----------+----------+
+//!     12 bits                 bits - 4 each
+//! ```
+//!
+//! A quadruple (a <= b <= c <= d) has the number C(a,1) + C(b+1,2) + C(c+2,3) + C(d+3,4): the quadruples
+//! counted in the order of d, then c, then b, then a. Empty slots are zero tags, so they come first. A set of
+//! four tags has exactly one image, so putting a tag in and taking it out again restores every bit.
+
+use crate::bits::{Words, words::mask};
+
+use super::layout::CuckooLayout;
+use super::place::Place;
+use super::table::{Entry, Swap, Table};
+use super::tag::{Anatomy, Tag};
+
+/// Ascending quadruples of numbers below 16.
+const QUADRUPLES: usize = 3876;
+
+/// Bits of the number of a quadruple.
+const NUMBER_BITS: u32 = 12;
+
+/// What each position of a quadruple adds to its number.
+const BINOMIALS: [[u16; 16]; 4] = {
+    let mut table = [[0; 16]; 4];
+    let mut value = 0;
+    while value < 16 {
+        let n = value as u16;
+        table[0][value] = n;
+        table[1][value] = n * (n + 1) / 2;
+        table[2][value] = n * (n + 1) * (n + 2) / 6;
+        // The product of four overflows 16 bits.
+        table[3][value] = (n as u32 * (n as u32 + 1) * (n as u32 + 2) * (n as u32 + 3) / 24) as u16;
+        value += 1;
+    }
+    table
+};
+
+/// The quadruples by number, four bits each, the smallest lowest.
+static DECODED: [u16; QUADRUPLES] = {
+    let mut table = [0; QUADRUPLES];
+    let mut number = 0;
+    let mut d = 0;
+    while d < 16 {
+        let mut c = 0;
+        while c <= d {
+            let mut b = 0;
+            while b <= c {
+                let mut a = 0;
+                while a <= b {
+                    table[number] = a | b << 4 | c << 8 | d << 12;
+                    number += 1;
+                    a += 1;
+                }
+                b += 1;
+            }
+            c += 1;
+        }
+        d += 1;
+    }
+    table
+};
+
+/// The number of an ascending quadruple.
+fn encode(quadruple: [u64; 4]) -> u64 {
+    (0..4).map(|i| u64::from(BINOMIALS[i][quadruple[i] as usize])).sum()
+}
+
+/// The quadruple with a number; numbers beyond the last count as the first, so that no bytes can do harm.
+fn decode(number: u64) -> u64 {
+    u64::from(DECODED.get(number as usize).copied().unwrap_or(0))
+}
+
+/// Buckets of four sorted tags.
+#[derive(Clone, Debug)]
+pub struct SortedBuckets {
+    words: Words,
+    tag: Anatomy,
+    /// Bits of a tag that are stored as they are.
+    rest: u32,
+}
+
+impl SortedBuckets {
+    /// The slots of a bucket.
+    pub(crate) const SLOTS: usize = 4;
+
+    /// The bits that four tags of `tag_bits` bits take.
+    pub(crate) const fn bucket_bits(tag_bits: u32) -> u32 {
+        NUMBER_BITS + 4 * (tag_bits - 4)
+    }
+
+    #[inline(always)]
+    fn bit(&self, place: Place) -> u64 {
+        place.0 * u64::from(Self::bucket_bits(self.tag.bits))
+    }
+
+    /// The tags of a bucket, ascending.
+    #[inline(always)]
+    fn load(&self, place: Place) -> [u64; Self::SLOTS] {
+        let at = self.bit(place);
+        let width = Self::bucket_bits(self.tag.bits);
+        let rest = |i: usize| i as u32 * self.rest;
+        if self.rest == 0 {
+            let highs = decode(self.words.read(at, NUMBER_BITS));
+            core::array::from_fn(|i| highs >> (4 * i) & 15)
+        } else if width <= 64 {
+            let bucket = self.words.read(at, width);
+            let highs = decode(bucket & mask(NUMBER_BITS));
+            let rests = bucket >> NUMBER_BITS;
+            core::array::from_fn(|i| {
+                (highs >> (4 * i) & 15) << self.rest | rests >> rest(i) & mask(self.rest)
+            })
+        } else {
+            let highs = decode(self.words.read(at, NUMBER_BITS));
+            let rests = at + u64::from(NUMBER_BITS);
+            core::array::from_fn(|i| {
+                (highs >> (4 * i) & 15) << self.rest | self.words.read(rests + u64::from(rest(i)), self.rest)
+            })
+        }
+    }
+
+    /// Stores four tags in ascending order.
+    #[inline(always)]
+    fn store(&mut self, place: Place, mut tags: [u64; Self::SLOTS]) {
+        sort(&mut tags);
+        let at = self.bit(place);
+        let number = encode(tags.map(|tag| tag >> self.rest));
+        self.words.write(at, NUMBER_BITS, number);
+        if self.rest > 0 {
+            for (i, tag) in tags.into_iter().enumerate() {
+                let rest = at + u64::from(NUMBER_BITS) + i as u64 * u64::from(self.rest);
+                self.words.write(rest, self.rest, tag & mask(self.rest));
+            }
+        }
+    }
+
+    /// Puts one tag in the stead of another that the place holds; `false` if it does not.
+    #[inline(always)]
+    fn replace(&mut self, place: Place, old: Tag, new: Tag) -> bool {
+        let mut tags = self.load(place);
+        let Some(slot) = tags.iter().position(|&tag| tag == old.0) else { return false };
+        tags[slot] = new.0;
+        self.store(place, tags);
+        true
+    }
+
+    fn tag(&self, entry: Entry) -> Tag {
+        self.tag.tag(entry.fingerprint, entry.side, 0)
+    }
+}
+
+/// Sorts four numbers with five comparisons.
+#[inline(always)]
+fn sort(tags: &mut [u64; 4]) {
+    let mut order = |i: usize, j: usize| {
+        let (low, high) = (tags[i].min(tags[j]), tags[i].max(tags[j]));
+        (tags[i], tags[j]) = (low, high);
+    };
+    order(0, 1);
+    order(2, 3);
+    order(0, 2);
+    order(1, 3);
+    order(1, 2);
+}
+
+impl Table for SortedBuckets {
+    fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
+        let bits = layout.places * u64::from(Self::bucket_bits(layout.tag.bits));
+        Ok(Self { words: Words::zeroed(bits)?, tag: layout.tag, rest: layout.tag.bits - 4 })
+    }
+
+    #[inline(always)]
+    fn holds(&self, entry: Entry) -> bool {
+        let tag = self.tag(entry).0;
+        self.load(entry.place).into_iter().fold(false, |found, held| found | (held == tag))
+    }
+
+    fn count(&self, entry: Entry) -> u32 {
+        let tag = self.tag(entry).0;
+        self.load(entry.place).into_iter().map(|held| u32::from(held == tag)).sum()
+    }
+
+    #[inline(always)]
+    fn put(&mut self, entry: Entry) -> bool {
+        self.replace(entry.place, Tag::EMPTY, self.tag(entry))
+    }
+
+    #[inline(always)]
+    fn take(&mut self, entry: Entry) -> bool {
+        self.replace(entry.place, self.tag(entry), Tag::EMPTY)
+    }
+
+    #[inline(always)]
+    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let mut tags = self.load(entry.place);
+        let (old, new) = (Tag(tags[rank as usize]), self.tag(entry));
+        tags[rank as usize] = new.0;
+        self.store(entry.place, tags);
+        let (fingerprint, side, _) = self.tag.parts(old);
+        (Entry { place: entry.place, fingerprint, side }, Swap { place: entry.place, rank, old, new })
+    }
+
+    fn undo(&mut self, swap: Swap) {
+        let found = self.replace(swap.place, swap.new, swap.old);
+        debug_assert!(found, "what was put in last is still there");
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: Place) {
+        self.words.prefetch(self.bit(place));
+    }
+
+    fn words(&self) -> &Words {
+        &self.words
+    }
+
+    fn clear(&mut self) {
+        self.words.fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quadruples_are_numbered_without_gaps() {
+        for number in 0..QUADRUPLES as u64 {
+            let packed = decode(number);
+            let quadruple: [u64; 4] = core::array::from_fn(|i| packed >> (4 * i) & 15);
+            assert!(quadruple.is_sorted());
+            assert_eq!(encode(quadruple), number);
+        }
+        assert_eq!(encode([15; 4]), QUADRUPLES as u64 - 1);
+        assert!(QUADRUPLES < 1 << NUMBER_BITS);
+    }
+
+    #[test]
+    fn numbers_beyond_the_last_are_harmless() {
+        for number in QUADRUPLES as u64..1 << NUMBER_BITS {
+            assert_eq!(decode(number), 0);
+        }
+    }
+
+    #[test]
+    fn four_numbers_are_sorted() {
+        for number in 0..256u64 {
+            let mut tags = core::array::from_fn(|i| number >> (2 * i) & 3);
+            let mut expected = tags;
+            expected.sort_unstable();
+            sort(&mut tags);
+            assert_eq!(tags, expected);
+        }
+    }
+}

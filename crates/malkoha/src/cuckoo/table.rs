@@ -1,0 +1,58 @@
+//! What a table of places must answer, whatever its layout in memory.
+
+use crate::bits::Words;
+
+use super::layout::CuckooLayout;
+use super::place::Place;
+use super::tag::{Fingerprint, Side, Tag};
+
+/// A key as it lies in the table, or is about to: where, and with which fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub(crate) place: Place,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) side: Side,
+}
+
+/// One tag put in the stead of another, remembered so that it can be undone.
+#[derive(Clone, Copy, Debug)]
+pub struct Swap {
+    pub(crate) place: Place,
+    pub(crate) rank: u32,
+    pub(crate) old: Tag,
+    pub(crate) new: Tag,
+}
+
+/// A table of places: [`Slots`](super::slots::Slots) or [`SortedBuckets`](super::sorted::SortedBuckets).
+pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
+    /// An empty table.
+    fn new(layout: &CuckooLayout) -> Result<Self, crate::Error>;
+
+    /// Whether a place holds an entry.
+    fn holds(&self, entry: Entry) -> bool;
+
+    /// How many copies of an entry its place holds.
+    fn count(&self, entry: Entry) -> u32;
+
+    /// Puts an entry into an empty slot of its place; `false` if there is none.
+    fn put(&mut self, entry: Entry) -> bool;
+
+    /// Takes one copy of an entry out of its place; `false` if there is none.
+    fn take(&mut self, entry: Entry) -> bool;
+
+    /// Puts an entry in the stead of the tag at `rank` of its place, which is full. Returns the victim, as it
+    /// lay, and how to undo this.
+    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);
+
+    /// Undoes the latest swap that has not been undone.
+    fn undo(&mut self, swap: Swap);
+
+    /// Prepares to look at a place.
+    fn prefetch(&self, place: Place);
+
+    /// The words that hold the tags.
+    fn words(&self) -> &Words;
+
+    /// Empties all slots.
+    fn clear(&mut self);
+}

@@ -1,0 +1,155 @@
+//! What a slot holds: the tag of a key, and nothing for an empty slot.
+//!
+//! ```text
+//!            side     rank          fingerprint
+//!          +------+----------+----------------------+
+//!   tag =  | 0..1 | 0..log l |  what remains, not 0  |      all zero = empty
+//!          +------+----------+----------------------+
+//! ```
+//!
+//! The *side* says in which of its two places the key sits; it is there when the other place is a signed
+//! offset away. The *rank* says which slot of its window this is; it is there when windows overlap and a slot
+//! belongs to several. Variants that need neither have fields of no width.
+//!
+//! Side and rank together are the *stamp*. A tag is always `base(fingerprint) + stamp(side, rank)`: a place
+//! is searched by comparing its slots with one base plus a constant, whatever the variant. With three ranks the
+//! stamp does not fill whole bits, so there the fingerprints are numbered in steps of six instead.
+
+/// The part of a key's hash that is stored. Never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fingerprint(pub(crate) u64);
+
+/// In which of its two places a key sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// In the place that its hash names.
+    First = 0,
+    /// In the other one.
+    Second = 1,
+}
+
+impl Side {
+    /// The other side.
+    #[must_use]
+    #[inline(always)]
+    pub const fn flip(self) -> Self {
+        match self {
+            Self::First => Self::Second,
+            Self::Second => Self::First,
+        }
+    }
+}
+
+/// The content of a slot; zero if the slot is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Tag(pub(crate) u64);
+
+impl Tag {
+    /// The content of an empty slot.
+    pub(crate) const EMPTY: Self = Self(0);
+}
+
+/// How tags of one variant are made: the widths of their fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anatomy {
+    /// Width of a tag in bits.
+    pub(crate) bits: u32,
+    /// 2 if the side is stored, else 1.
+    sides: u64,
+    /// l if the rank is stored, else 1.
+    ranks: u64,
+    /// Distance between the bases of neighbouring fingerprints.
+    step: u64,
+    /// Distance between neighbouring stamps.
+    unit: u64,
+}
+
+impl Anatomy {
+    /// The anatomy of tags of `bits` bits with 1 or 2 sides and `ranks` ranks.
+    #[must_use]
+    pub const fn new(bits: u32, sides: u64, ranks: u64) -> Self {
+        let stamps = sides * ranks;
+        if stamps.is_power_of_two() {
+            Self { bits, sides, ranks, step: 1, unit: 1 << (bits - stamps.trailing_zeros()) }
+        } else {
+            Self { bits, sides, ranks, step: stamps, unit: 1 }
+        }
+    }
+
+    /// How many fingerprints there are: they are numbered from 1 to this.
+    #[must_use]
+    pub const fn fingerprints(&self) -> u64 {
+        crate::bits::words::mask(self.bits) / (self.sides * self.ranks)
+    }
+
+    /// The tag of a fingerprint with the stamp of side first, rank 0.
+    #[inline(always)]
+    pub(crate) const fn base(&self, fingerprint: Fingerprint) -> u64 {
+        // With a step of one this is the fingerprint itself.
+        (fingerprint.0 - 1) * self.step + 1
+    }
+
+    /// What side and rank add to the base.
+    #[inline(always)]
+    pub(crate) const fn stamp(&self, side: Side, rank: u64) -> u64 {
+        let side = if self.sides == 2 { side as u64 } else { 0 };
+        let rank = if self.ranks == 1 { 0 } else { rank };
+        (side * self.ranks + rank) * self.unit
+    }
+
+    /// The tag of a key at a side and a rank.
+    #[inline(always)]
+    pub(crate) const fn tag(&self, fingerprint: Fingerprint, side: Side, rank: u64) -> Tag {
+        Tag(self.base(fingerprint) + self.stamp(side, rank))
+    }
+
+    /// Takes a tag apart; not for empty slots. Side first and rank 0 where they are not stored.
+    #[inline(always)]
+    pub(crate) const fn parts(&self, tag: Tag) -> (Fingerprint, Side, u64) {
+        debug_assert!(tag.0 != 0, "an empty slot has no parts");
+        let (fingerprint, stamp) = if self.step == 1 {
+            (tag.0 & (self.unit - 1), tag.0 >> self.unit.trailing_zeros())
+        } else {
+            // The only step that is not one is six: two sides of three ranks.
+            ((tag.0 - 1) / 6 + 1, (tag.0 - 1) % 6)
+        };
+        let side = if self.sides == 2 && stamp >= self.ranks { Side::Second } else { Side::First };
+        (Fingerprint(fingerprint), side, stamp - side as u64 * self.ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn tags_are_distinct_nonzero_and_come_apart_again() {
+        for (sides, ranks) in [(1, 1), (2, 1), (2, 2), (2, 3), (2, 4)] {
+            for bits in 4..=12 {
+                let anatomy = Anatomy::new(bits, sides, ranks);
+                let mut seen = HashSet::new();
+                for fingerprint in (1..=anatomy.fingerprints()).map(Fingerprint) {
+                    for side in [Side::First, Side::Second].into_iter().take(sides as usize) {
+                        for rank in 0..ranks {
+                            let tag = anatomy.tag(fingerprint, side, rank);
+                            assert!(tag.0 != 0 && tag.0 < 1 << bits);
+                            assert!(seen.insert(tag.0));
+                            assert_eq!(anatomy.parts(tag), (fingerprint, side, rank));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_fingerprint_is_wasted() {
+        assert_eq!(Anatomy::new(10, 1, 1).fingerprints(), 1023);
+        assert_eq!(Anatomy::new(10, 2, 1).fingerprints(), 511);
+        assert_eq!(Anatomy::new(10, 2, 2).fingerprints(), 255);
+        assert_eq!(Anatomy::new(10, 2, 3).fingerprints(), 1023 / 6);
+        assert_eq!(Anatomy::new(10, 2, 4).fingerprints(), 127);
+        assert_eq!(Anatomy::new(60, 1, 1).fingerprints(), (1 << 60) - 1);
+    }
+}

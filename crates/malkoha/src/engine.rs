@@ -1,0 +1,59 @@
+//! The face that every filter shows inside this crate, and what it counts.
+
+use crate::error::Full;
+use crate::key::KeyHash;
+
+/// What became of a key that was to be stored only once.
+///
+/// A key that was `Seen` is *not* stored: it, or another key that looks the same, was there already. Removing
+/// a seen key takes that other key's fingerprint away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// The key was not there and has been stored.
+    Stored,
+    /// The filter already answered that the key is there, and has not changed.
+    Seen,
+}
+
+/// Counts of what happened since the filter was made; not part of its content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub(crate) failures: u64,
+    pub(crate) walks: u64,
+    pub(crate) steps: u64,
+    pub(crate) most_steps: u64,
+}
+
+impl Counters {
+    pub(crate) fn walked(&mut self, steps: u64) {
+        self.walks += 1;
+        self.steps += steps;
+        self.most_steps = self.most_steps.max(steps);
+    }
+}
+
+/// A filter whose kind is known only at run time, speaking hashes. One virtual call serves a whole batch.
+pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
+    fn insert(&mut self, hash: KeyHash) -> Result<(), Full>;
+    fn insert_unique(&mut self, hash: KeyHash) -> Result<Inserted, Full>;
+    fn contains(&self, hash: KeyHash) -> bool;
+    /// Removes one copy and says whether there was one; `None` if this kind of filter cannot remove.
+    fn remove(&mut self, hash: KeyHash) -> Option<bool>;
+    /// Counts copies; `None` if this kind of filter cannot count.
+    fn count(&self, hash: KeyHash) -> Option<u32>;
+
+    /// Answers for all hashes; the slices have equal lengths.
+    fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]);
+    /// Asks for the memory that a hash will need.
+    fn prefetch(&self, hash: KeyHash);
+
+    fn clear(&mut self);
+    fn len(&self) -> u64;
+    /// The content: the words of the table, and what is kept outside it.
+    fn words(&self) -> &[u64];
+    fn stash_entries(&self) -> Vec<(u64, u64)>;
+    fn bytes(&self) -> usize;
+    fn stash_len(&self) -> usize;
+    fn counters(&self) -> Counters;
+    fn clone_box(&self) -> Box<dyn Engine>;
+}

@@ -1,0 +1,172 @@
+//! What can go wrong, said so that the reader knows what to do next.
+
+use core::fmt;
+
+use crate::kind::Kind;
+
+/// An insert found no room. The filter is exactly as it was before the call.
+///
+/// This is a normal answer of a filter that holds as many keys as it was planned for, which is why it is its
+/// own small type. What to do: remove keys, build a larger filter, or plan with a lower
+/// [`load`](crate::Spec::load).
+///
+/// ```
+/// let mut filter = malkoha::Spec::new(10, 0.01).build()?;
+/// let refused = (0..1000u64).find(|key| filter.insert(key).is_err());
+/// assert!(refused.is_some(), "a filter for 10 keys does not take 1000");
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the filter is full and has not changed; remove keys or build a larger filter")
+    }
+}
+
+impl core::error::Error for Full {}
+
+/// A slice insert stopped at a key for which there was no room.
+///
+/// ```
+/// let mut filter = malkoha::Spec::new(10, 0.01).build()?;
+/// let keys: Vec<u64> = (0..1000).collect();
+/// let stop = filter.insert_slice(&keys).unwrap_err();
+/// assert!(keys[..stop.done].iter().all(|key| filter.contains(key)));
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FullAt {
+    /// Keys of the slice that were dealt with; the key at this index was refused, later ones were not tried.
+    pub done: usize,
+}
+
+impl fmt::Display for FullAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the filter is full: the first {} keys of the slice are in, the rest was not tried",
+            self.done
+        )
+    }
+}
+
+impl core::error::Error for FullAt {}
+
+/// Why a filter could not be planned, built or asked.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A filter for no keys at all was asked for.
+    NoKeys,
+    /// The rate of false positives is not a number between 0 and 1.
+    Rate {
+        /// What was asked for.
+        got: f64,
+    },
+    /// The load is outside what this kind can reach.
+    Load {
+        /// What was asked for.
+        got: f64,
+        /// The largest load that inserts reach reliably for this kind.
+        most: f64,
+    },
+    /// The kind does not exist with this number of slots per place.
+    SlotsPerPlace {
+        /// What was asked for.
+        kind: Kind,
+        /// The smallest number allowed.
+        least: u8,
+        /// The largest number allowed.
+        most: u8,
+    },
+    /// An option makes no sense for this kind of filter.
+    Option {
+        /// The kind it was asked of.
+        kind: Kind,
+        /// The option, and what it would need.
+        what: &'static str,
+    },
+    /// The memory is too small for even the weakest filter that was asked for.
+    Memory {
+        /// Bytes offered.
+        bytes: u64,
+        /// Bytes that would do.
+        least: u64,
+    },
+    /// Places and fingerprints together need more bits than the 64 of a hash.
+    HashBits {
+        /// Bits needed.
+        needed: u32,
+    },
+    /// The filter would need more slots than can be counted.
+    TooLarge {
+        /// Keys asked for.
+        keys: u64,
+    },
+    /// The operating system did not give the memory.
+    Allocation {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// This kind of filter does not offer the operation.
+    Unsupported {
+        /// The kind of the filter.
+        kind: Kind,
+        /// What was asked of it.
+        operation: &'static str,
+    },
+    /// A kind was written in a way that is not understood.
+    UnknownKind {
+        /// What was written.
+        got: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoKeys => f.write_str("a filter for 0 keys is not possible; ask for at least 1"),
+            Self::Rate { got } => {
+                write!(f, "a false-positive rate of {got} is not possible; ask for one above 0 and below 1")
+            }
+            Self::Load { got, most } => {
+                write!(f, "a load of {got} is not possible here; ask for one above 0 and at most {most:.4}")
+            }
+            Self::SlotsPerPlace { kind, least, most } => {
+                write!(f, "{kind} does not exist; give it {least} to {most} slots per place")
+            }
+            Self::Option { kind, what } => write!(f, "{kind}: {what}"),
+            Self::Memory { bytes, least } => {
+                write!(
+                    f,
+                    "{bytes} bytes are too few; give at least {least}, or ask for fewer keys or a higher rate"
+                )
+            }
+            Self::HashBits { needed } => write!(
+                f,
+                "places and fingerprints need {needed} bits but a hash has 64; ask for fewer keys or a higher rate"
+            ),
+            Self::TooLarge { keys } => {
+                write!(f, "a filter for {keys} keys has more slots than can be counted; ask for fewer keys")
+            }
+            Self::Allocation { bytes } => {
+                write!(
+                    f,
+                    "the system did not give {bytes} bytes of memory; ask for fewer keys or a higher rate"
+                )
+            }
+            Self::Unsupported { kind, operation } => {
+                write!(f, "a {kind} filter cannot {operation}; build one of a cuckoo kind, such as sorted")
+            }
+            Self::UnknownKind { got } => write!(
+                f,
+                "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed or \
+                 sorted, with slots per place behind a colon where they vary, as in windowed:2"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Error {}

@@ -1,0 +1,287 @@
+//! `Filter`: the built one, whatever its kind.
+
+use core::fmt;
+
+use crate::engine::{Engine, Inserted};
+use crate::error::{Error, Full, FullAt};
+use crate::geometry::Geometry;
+use crate::key::{Key, KeyHash, KeyHasher};
+use crate::select;
+use crate::stats::{Level, Stats};
+
+/// Keys that are hashed before the first of them is looked up.
+const CHUNK: usize = 256;
+
+/// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
+///
+/// # The guarantee
+///
+/// Every key whose insert answered stored is found until it is removed, and a refused insert changes nothing.
+/// This holds as long as `remove` is called only for stored keys, once for each stored copy. Two hazards belong
+/// to filters as such:
+///
+/// - A key that [`insert_unique`](Self::insert_unique) answered [`Seen`](Inserted::Seen) is *not* stored.
+///   Removing it takes away the fingerprint of the key that it looks like.
+/// - Removing a key that was never stored may likewise take away the fingerprint of another key.
+///
+/// ```
+/// use malkoha::Spec;
+///
+/// let mut filter = Spec::new(1000, 0.001).build()?;
+/// filter.insert("cuckoo").unwrap();
+/// filter.insert(&17u64).unwrap();
+/// assert!(filter.contains("cuckoo"));
+/// assert!(filter.contains(&17u8), "integers count by value");
+/// assert!(filter.remove("cuckoo")?);
+/// assert_eq!(filter.len(), 1);
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+pub struct Filter {
+    geometry: Geometry,
+    hasher: KeyHasher,
+    engine: Box<dyn Engine>,
+}
+
+impl Filter {
+    /// An empty filter with this geometry.
+    pub fn new(geometry: Geometry) -> Result<Self, Error> {
+        let engine = select::engine(&geometry)?;
+        Ok(Self { geometry, hasher: KeyHasher::new(geometry.seed()), engine })
+    }
+
+    /// The exact numbers of this filter.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// What turns keys into hashes for this filter.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit.
+    ///
+    /// A key can be stored several times: 2l copies fit for sure into an otherwise empty filter. Each copy
+    /// must be removed once.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+        self.engine.insert(key.hash(&self.hasher))
+    }
+
+    /// Stores a key unless the filter already answers that it is there.
+    ///
+    /// A key that was [`Seen`](Inserted::Seen) is not stored, and must not be removed: it may only look like a
+    /// stored one.
+    ///
+    /// ```
+    /// use malkoha::{Inserted, Spec};
+    /// let mut filter = Spec::new(1000, 0.001).build()?;
+    /// assert_eq!(filter.insert_unique("egg"), Ok(Inserted::Stored));
+    /// assert_eq!(filter.insert_unique("egg"), Ok(Inserted::Seen));
+    /// assert_eq!(filter.len(), 1);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    #[inline]
+    pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
+        self.engine.insert_unique(key.hash(&self.hasher))
+    }
+
+    /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate.
+    #[must_use]
+    #[inline]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.engine.contains(key.hash(&self.hasher))
+    }
+
+    /// Removes one copy of a key; `false` if none was there, and then nothing has changed.
+    ///
+    /// Only for keys that are stored: removing another key that happens to look the same makes the stored one
+    /// disappear.
+    #[inline]
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Error> {
+        self.engine.remove(key.hash(&self.hasher)).ok_or_else(|| self.unsupported("remove keys"))
+    }
+
+    /// How many stored copies look like this key: at least as many as were stored of it.
+    #[inline]
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
+        self.engine.count(key.hash(&self.hasher)).ok_or_else(|| self.unsupported("count copies"))
+    }
+
+    #[cold]
+    fn unsupported(&self, operation: &'static str) -> Error {
+        Error::Unsupported { kind: self.geometry.kind(), operation }
+    }
+
+    /// Stores every key of a slice, in order, and stops at the first for which there is no room.
+    pub fn insert_slice<K: Key>(&mut self, keys: &[K]) -> Result<(), FullAt> {
+        let mut done = 0;
+        self.each_mut(keys, |engine, hash| {
+            engine.insert(hash).map_err(|Full| FullAt { done })?;
+            done += 1;
+            Ok(())
+        })
+    }
+
+    /// Stores every key of a slice that is not there yet, in order, and appends to `answers` what became of
+    /// each. Stops at the first for which there is no room.
+    ///
+    /// ```
+    /// use malkoha::{Inserted::{Seen, Stored}, Spec};
+    /// let mut filter = Spec::new(1000, 0.001).build()?;
+    /// let mut answers = Vec::new();
+    /// filter.insert_unique_slice(&["a", "b", "a"], &mut answers).unwrap();
+    /// assert_eq!(answers, [Stored, Stored, Seen]);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn insert_unique_slice<K: Key>(
+        &mut self,
+        keys: &[K],
+        answers: &mut Vec<Inserted>,
+    ) -> Result<(), FullAt> {
+        let mut done = 0;
+        self.each_mut(keys, |engine, hash| {
+            answers.push(engine.insert_unique(hash).map_err(|Full| FullAt { done })?);
+            done += 1;
+            Ok(())
+        })
+    }
+
+    /// Answers for every key of a slice, in order. Much quicker than one by one if the filter is larger than
+    /// the caches.
+    #[must_use]
+    pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        let mut answers = vec![false; keys.len()];
+        self.contains_slice_into(keys, &mut answers);
+        answers
+    }
+
+    /// Answers for every key of a slice into a slice of equal length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn contains_slice_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) {
+        assert_eq!(keys.len(), answers.len(), "as many answers as keys");
+        let mut hashes = [KeyHash::from_raw(0); CHUNK];
+        for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = key.hash(&self.hasher);
+            }
+            self.engine.contains_batch(&hashes[..keys.len()], answers);
+        }
+    }
+
+    /// Removes one copy of every key of a slice; returns how many were there.
+    pub fn remove_slice<K: Key>(&mut self, keys: &[K]) -> Result<usize, Error> {
+        let unsupported = self.unsupported("remove keys");
+        let mut removed = 0;
+        self.each_mut(keys, |engine, hash| {
+            removed += usize::from(engine.remove(hash).ok_or_else(|| unsupported.clone())?);
+            Ok(())
+        })?;
+        Ok(removed)
+    }
+
+    /// How many stored copies look like each key of a slice.
+    pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
+        keys.iter().map(|key| self.count(key)).collect()
+    }
+
+    /// Hashes keys a chunk at a time, asks for their memory, then runs `act` on each in order.
+    fn each_mut<K: Key, E>(
+        &mut self,
+        keys: &[K],
+        mut act: impl FnMut(&mut dyn Engine, KeyHash) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut hashes = [KeyHash::from_raw(0); 32];
+        for keys in keys.chunks(hashes.len()) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = key.hash(&self.hasher);
+                self.engine.prefetch(*hash);
+            }
+            for hash in &hashes[..keys.len()] {
+                act(&mut *self.engine, *hash)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes everything.
+    pub fn clear(&mut self) {
+        self.engine.clear();
+    }
+
+    /// The number of copies stored.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.engine.len()
+    }
+
+    /// Whether nothing is stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Facts about the filter at this moment.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let counters = self.engine.counters();
+        let slots = self.geometry.cuckoo().map_or(0, |layout| layout.slots);
+        let (items, stash_size) = (self.len(), self.engine.stash_len() as u64);
+        let planned = self.geometry.keys();
+        let level = if items >= planned || counters.failures > 0 {
+            Level::Full
+        } else if items as f64 > 0.9 * planned as f64 || stash_size > 0 {
+            Level::NearlyFull
+        } else {
+            Level::Room
+        };
+        Stats {
+            items,
+            slots,
+            load: (items - stash_size) as f64 / slots as f64,
+            threshold: self.geometry.threshold(),
+            memory_bytes: self.engine.bytes() as u64,
+            stash_size,
+            insert_failures: counters.failures,
+            steps_mean: counters.steps as f64 / counters.walks.max(1) as f64,
+            steps_max: counters.most_steps,
+            predicted_rate: self.geometry.predicted_rate(items),
+            head_room: planned.saturating_sub(items),
+            level,
+        }
+    }
+}
+
+impl Clone for Filter {
+    fn clone(&self) -> Self {
+        Self { geometry: self.geometry, hasher: self.hasher, engine: self.engine.clone_box() }
+    }
+}
+
+/// Equal content: the same geometry, the same bits in the table, the same keys in the stash. What was counted
+/// on the way does not matter.
+impl PartialEq for Filter {
+    fn eq(&self, other: &Self) -> bool {
+        self.geometry == other.geometry
+            && self.len() == other.len()
+            && self.engine.words() == other.engine.words()
+            && self.engine.stash_entries() == other.engine.stash_entries()
+    }
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter")
+            .field("kind", &format_args!("{}", self.geometry.kind()))
+            .field("items", &self.len())
+            .field("planned_keys", &self.geometry.keys())
+            .field("rate", &self.geometry.rate())
+            .field("bytes", &self.engine.bytes())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! `Geometry`: the exact numbers of a filter.
+
+use crate::cuckoo::CuckooLayout;
+use crate::kind::Kind;
+use crate::theory;
+
+/// The exact numbers of a filter: what was planned, and the memory that follows. Plain data.
+///
+/// Filters with equal geometries and equal histories have equal content.
+///
+/// ```
+/// use malkoha::Spec;
+/// let geometry = Spec::new(1_000_000, 0.01).plan()?;
+/// assert!(geometry.predicted_rate(1_000_000) <= 0.01);
+/// assert!(geometry.bits_per_key() < 9.7);
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Geometry {
+    keys: u64,
+    rate: f64,
+    seed: u64,
+    layout: Layout,
+}
+
+/// The memory of a filter, by family.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// A table of tags.
+    Cuckoo(CuckooLayout),
+}
+
+impl Geometry {
+    pub(crate) fn new(keys: u64, rate: f64, seed: u64, layout: Layout) -> Self {
+        Self { keys, rate, seed, layout }
+    }
+
+    /// The kind of filter.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.layout {
+            Layout::Cuckoo(layout) => layout.kind,
+        }
+    }
+
+    /// The keys it is planned for.
+    #[must_use]
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// The rate that is promised for that many keys.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// The seed of its hashes.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The memory, by family.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The layout of the table, for cuckoo filters.
+    #[must_use]
+    pub fn cuckoo(&self) -> Option<&CuckooLayout> {
+        match &self.layout {
+            Layout::Cuckoo(layout) => Some(layout),
+        }
+    }
+
+    /// Bytes of memory: the table as it is allocated.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self.layout {
+            Layout::Cuckoo(layout) => layout.bytes(),
+        }
+    }
+
+    /// Bits of memory per planned key.
+    #[must_use]
+    pub fn bits_per_key(&self) -> f64 {
+        self.bytes() as f64 * 8.0 / self.keys as f64
+    }
+
+    /// The load when all planned keys are in.
+    #[must_use]
+    pub fn load(&self) -> f64 {
+        match self.layout {
+            Layout::Cuckoo(layout) => self.keys as f64 / layout.slots as f64,
+        }
+    }
+
+    /// The load that inserts cannot pass, however long they walk.
+    #[must_use]
+    pub fn threshold(&self) -> f64 {
+        theory::threshold(self.kind())
+    }
+
+    /// The rate that theory predicts when n keys are in.
+    #[must_use]
+    pub fn predicted_rate(&self, n: u64) -> f64 {
+        match self.layout {
+            Layout::Cuckoo(layout) => layout.rate(n),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The kinds of filter, by name.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::error::Error;
+
+/// Which filter. The number in brackets is l, the slots of a place.
+///
+/// | kind | other place | places | size | source |
+/// | --- | --- | --- | --- | --- |
+/// | `Classic(l)` | XOR with a hash of the fingerprint | buckets | powers of two | Fan et al. 2014 |
+/// | `SemiSorted` | the same | sorted buckets of 4 | powers of two | Fan et al. 2014 |
+/// | `Simplified(l)` | XOR with the fingerprint's own bits | buckets | whole subtables | Eppstein 2016 |
+/// | `Flexible(l)` | signed offset | buckets | any | Schmitz, Zentgraf, Rahmann 2025 |
+/// | `Windowed(l)` | signed offset | overlapping windows | any | Schmitz, Zentgraf, Rahmann 2025 |
+/// | `Sorted` | signed offset | sorted buckets of 4 | any | the two ideas combined |
+///
+/// A kind is written and read as text, with l behind a colon:
+///
+/// ```
+/// use malkoha::Kind;
+/// assert_eq!("windowed:2".parse(), Ok(Kind::Windowed(2)));
+/// assert_eq!("flexible".parse(), Ok(Kind::Flexible(4)));
+/// assert_eq!(Kind::Sorted.to_string(), "sorted");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The filter of Fan et al.: buckets of l slots, a power of two of them.
+    Classic(u8),
+    /// The filter of Fan et al. with sorted buckets of 4, which saves one bit a slot.
+    SemiSorted,
+    /// Eppstein's filter: the fingerprint itself is the distance, in subtables that each have a stash.
+    Simplified(u8),
+    /// Buckets of l slots, any number of them.
+    Flexible(u8),
+    /// Overlapping windows of l slots (2, 3 or 4), any number of them.
+    Windowed(u8),
+    /// Sorted buckets of 4, any number of them: the smallest of all.
+    Sorted,
+}
+
+impl Kind {
+    /// One of every kind and every l, for tests and tables that go through all of them.
+    ///
+    /// ```
+    /// assert_eq!(malkoha::Kind::all().count(), 29);
+    /// ```
+    pub fn all() -> impl Iterator<Item = Self> {
+        let buckets = |make: fn(u8) -> Self| (1..=8).map(make);
+        buckets(Self::Classic)
+            .chain([Self::SemiSorted])
+            .chain(buckets(Self::Simplified))
+            .chain(buckets(Self::Flexible))
+            .chain((2..=4).map(Self::Windowed))
+            .chain([Self::Sorted])
+    }
+
+    /// The word for this kind, without the slots.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Classic(_) => "classic",
+            Self::SemiSorted => "semisorted",
+            Self::Simplified(_) => "simplified",
+            Self::Flexible(_) => "flexible",
+            Self::Windowed(_) => "windowed",
+            Self::Sorted => "sorted",
+        }
+    }
+
+    /// The slots of a place.
+    #[must_use]
+    pub const fn slots_per_place(self) -> u8 {
+        match self {
+            Self::Classic(l) | Self::Simplified(l) | Self::Flexible(l) | Self::Windowed(l) => l,
+            Self::SemiSorted | Self::Sorted => 4,
+        }
+    }
+
+    /// Whether the other place is a signed offset away, so that a slot says on which side its key is.
+    #[must_use]
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::Flexible(_) | Self::Windowed(_) | Self::Sorted)
+    }
+
+    /// Whether places are windows that overlap, so that a slot says which slot of its window it is.
+    #[must_use]
+    pub const fn is_windowed(self) -> bool {
+        matches!(self, Self::Windowed(_))
+    }
+
+    /// Whether buckets are stored sorted, which saves one bit a slot.
+    #[must_use]
+    pub const fn is_sorted(self) -> bool {
+        matches!(self, Self::SemiSorted | Self::Sorted)
+    }
+
+    /// Refuses numbers of slots that the kind does not have.
+    pub(crate) const fn check(self) -> Result<(), Error> {
+        let (least, most) = if self.is_windowed() { (2, 4) } else { (1, 8) };
+        let l = self.slots_per_place();
+        if l < least || l > most { Err(Error::SlotsPerPlace { kind: self, least, most }) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SemiSorted | Self::Sorted => f.pad(self.name()),
+            _ => f.pad(&format!("{}:{}", self.name(), self.slots_per_place())),
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    /// Reads `classic`, `semisorted`, `simplified`, `flexible`, `windowed` or `sorted`; the slots behind a
+    /// colon may be left out and are then 4, for windows 2.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let unknown = || Error::UnknownKind { got: text.to_owned() };
+        let (name, slots) = match text.split_once(':') {
+            Some((name, slots)) => (name, Some(slots.parse::<u8>().map_err(|_| unknown())?)),
+            None => (text, None),
+        };
+        let kind = match (name, slots) {
+            ("classic", l) => Self::Classic(l.unwrap_or(4)),
+            ("simplified", l) => Self::Simplified(l.unwrap_or(4)),
+            ("flexible", l) => Self::Flexible(l.unwrap_or(4)),
+            ("windowed", l) => Self::Windowed(l.unwrap_or(2)),
+            ("semisorted", None) => Self::SemiSorted,
+            ("sorted", None) => Self::Sorted,
+            _ => return Err(unknown()),
+        };
+        kind.check().map(|()| kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_reads_back_what_it_writes() {
+        for kind in Kind::all() {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_remedy() {
+        for text in ["", "cuckoo", "sorted:4", "windowed:", "windowed:two", "flexible:256"] {
+            assert!(matches!(text.parse::<Kind>(), Err(Error::UnknownKind { .. })), "{text:?}");
+        }
+        let refused = "windowed:5".parse::<Kind>().unwrap_err();
+        assert_eq!(refused.to_string(), "windowed:5 does not exist; give it 2 to 4 slots per place");
+        assert!("flexible:0".parse::<Kind>().is_err());
+    }
+}

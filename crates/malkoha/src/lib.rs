@@ -1,0 +1,35 @@
+//! Membership filters with inserts and deletes that never lose a key.
+//!
+//! ```
+//! use malkoha::Spec;
+//!
+//! let mut filter = Spec::new(1_000_000, 0.001).build()?;
+//! filter.insert("cuckoo").unwrap();
+//! assert!(filter.contains("cuckoo"));
+//! assert!(filter.remove("cuckoo")?);
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+
+pub mod cuckoo;
+pub mod theory;
+
+mod bits;
+mod engine;
+mod error;
+mod filter;
+mod geometry;
+mod key;
+mod kind;
+mod reduce;
+mod select;
+mod spec;
+mod stats;
+
+pub use engine::Inserted;
+pub use error::{Error, Full, FullAt};
+pub use filter::Filter;
+pub use geometry::{Geometry, Layout};
+pub use key::{HashId, Key, KeyHash, KeyHasher};
+pub use kind::Kind;
+pub use spec::{Offsets, Spec};
+pub use stats::{Level, Stats};

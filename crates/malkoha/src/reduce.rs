@@ -1,0 +1,67 @@
+//! Spending the 64 bits of a hash: a place first, then a fingerprint, each from bits the other did not use.
+//!
+//! A hash is read as a fraction in [0, 1). Multiplied by a number of choices, the whole part is the choice
+//! and the fraction that remains is uniform again, independent of it, and ready for the next draw:
+//!
+//! ```text
+//!   hash x places        = place       . rest
+//!   rest x fingerprints  = fingerprint . rest'
+//! ```
+//!
+//! This works for any number of choices, powers of two or not, and costs one multiplication a draw. The pair
+//! (place, fingerprint) is the whole part of hash x places x fingerprints / 2^64, so 64 bits carry it as long
+//! as the product of the numbers of choices is at most 2^64.
+
+/// Draws a number below `choices`; returns it and the rest of the fraction.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves of a 128-bit product")]
+pub(crate) const fn draw(fraction: u64, choices: u64) -> (u64, u64) {
+    let product = fraction as u128 * choices as u128;
+    ((product >> 64) as u64, product as u64)
+}
+
+/// Draws a number below `choices`, the last draw from this fraction.
+#[inline(always)]
+pub(crate) const fn last_draw(fraction: u64, choices: u64) -> u64 {
+    draw(fraction, choices).0
+}
+
+/// The bits that independent draws among these numbers of choices use up, rounded up.
+///
+/// A table draws a place and a fingerprint; shards add one more draw before them.
+pub(crate) fn bits_needed(choices: &[u64]) -> u32 {
+    let pairs = choices.iter().fold(1u128, |product, &choices| product.saturating_mul(u128::from(choices)));
+    u128::BITS - pairs.saturating_sub(1).leading_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn successive_draws_are_uniform_and_independent() {
+        let mut counts = [[0u32; 5]; 7];
+        for step in 0..35_000u64 {
+            let fraction = step * (u64::MAX / 35_000);
+            let (place, rest) = draw(fraction, 7);
+            counts[place as usize][last_draw(rest, 5) as usize] += 1;
+        }
+        for count in counts.as_flattened() {
+            assert!((999..=1001).contains(count), "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn draws_stay_below_their_bound_beyond_32_bits() {
+        let places = (1 << 40) + 12_345;
+        assert_eq!(last_draw(0, places), 0);
+        assert_eq!(last_draw(u64::MAX, places), places - 1);
+    }
+
+    #[test]
+    fn bits_are_added_up() {
+        assert_eq!(bits_needed(&[1 << 40, 1 << 24]), 64);
+        assert_eq!(bits_needed(&[(1 << 40) + 1, 1 << 24]), 65);
+        assert_eq!(bits_needed(&[1 << 30, 1 << 10, 8]), 43);
+    }
+}

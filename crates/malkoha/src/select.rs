@@ -1,0 +1,53 @@
+//! From a geometry to the engine that serves it: the one list of specialised engines.
+//!
+//! Shapes that are asked for often have their numbers compiled in; all others are served by the same code with
+//! the numbers in fields. A line more or less here changes speed, never answers.
+
+use crate::cuckoo::{
+    ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, SemiSortedCuckoo, Signed, SimplifiedCuckoo, Slots,
+    SortedCuckoo,
+};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::geometry::{Geometry, Layout};
+use crate::kind::Kind;
+
+/// Builds the empty filter that a geometry describes.
+pub(crate) fn engine(geometry: &Geometry) -> Result<Box<dyn Engine>, Error> {
+    match geometry.layout() {
+        Layout::Cuckoo(layout) => cuckoo(layout),
+    }
+}
+
+fn cuckoo(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
+    Ok(match layout.kind {
+        Kind::Classic(_) => Box::new(ClassicCuckoo::new(layout)?),
+        Kind::SemiSorted => Box::new(SemiSortedCuckoo::new(layout)?),
+        Kind::Simplified(_) => Box::new(SimplifiedCuckoo::new(layout)?),
+        Kind::Sorted => Box::new(SortedCuckoo::new(layout)?),
+        Kind::Flexible(_) | Kind::Windowed(_) => return slots(layout),
+    })
+}
+
+/// Buckets and windows with signed offsets.
+fn slots(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
+    macro_rules! choose {
+        ($(($bits:literal, $l:literal, $windowed:literal)),* $(,)?) => {
+            match (layout.tag.bits, layout.slots_per_place, layout.kind.is_windowed()) {
+                $(($bits, $l, $windowed) => {
+                    Box::new(Cuckoo::<Signed, Slots<Fixed<$bits, $l, $windowed>>>::new(layout)?)
+                })*
+                _ => Box::new(Cuckoo::<Signed, Slots<Dynamic>>::new(layout)?),
+            }
+        };
+    }
+    Ok(choose![
+        (8, 4, false),
+        (12, 4, false),
+        (16, 4, false),
+        (8, 2, true),
+        (12, 2, true),
+        (16, 2, true),
+        (16, 4, true),
+    ])
+}

@@ -1,0 +1,227 @@
+//! `Spec`: what the caller wishes.
+
+use crate::cuckoo::Wish;
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::geometry::{Geometry, Layout};
+use crate::kind::Kind;
+use crate::theory;
+
+/// How far apart the two places of a key are, for kinds with signed offsets.
+///
+/// Measured: loads are the same for all three down to about one part in a hundred of the threshold
+/// (`docs/DESIGN.md`, "How far offsets reach").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Offsets {
+    /// Within 2^14 places, more in very large tables: both places lie on one or two pages.
+    #[default]
+    Local,
+    /// Anywhere, as the paper has it.
+    Whole,
+    /// Of 256 fingerprints, so many have their other place in the same cache line, the others within
+    /// the local range: fewer cache lines per lookup, longer walks per insert.
+    Near(u8),
+}
+
+/// What is given of keys, rate and memory; the third follows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Given {
+    KeysAndRate(u64, f64),
+    KeysAndMemory(u64, u64),
+    RateAndMemory(f64, u64),
+}
+
+/// What the caller wishes of a filter: two of keys, rate and memory, and whatever else matters.
+///
+/// ```
+/// use malkoha::{Kind, Spec};
+///
+/// // A million keys, one false positive in a thousand, the kind that serves best.
+/// let mut filter = Spec::new(1_000_000, 0.001).build()?;
+/// filter.insert("malkoha").unwrap();
+/// assert!(filter.contains("malkoha"));
+///
+/// // What would it cost otherwise? Planning allocates nothing.
+/// let windowed = Spec::new(1_000_000, 0.001).kind(Kind::Windowed(2)).plan()?;
+/// assert!(windowed.bytes() > filter.geometry().bytes());
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "a spec does nothing until it is planned or built"]
+pub struct Spec {
+    given: Given,
+    kind: Kind,
+    seed: u64,
+    load: Option<f64>,
+    offsets: Offsets,
+    stash: Option<u32>,
+    max_steps: u32,
+}
+
+impl Spec {
+    /// The seed of filters that ask for no other. Filters with equal seeds can be merged and compared.
+    pub const DEFAULT_SEED: u64 = 0;
+
+    /// Steps that one insert may take before it is refused.
+    pub const DEFAULT_MAX_STEPS: u32 = 10_000;
+
+    /// Keys that the stash takes, unless asked otherwise.
+    pub const DEFAULT_STASH: u32 = 8;
+
+    /// A filter for so many keys with at most this rate of false positives.
+    ///
+    /// The kind is [`Kind::Sorted`]: the smallest of those with inserts and deletes at every rate, of any
+    /// size. If lookups are worth more than a tenth of the memory, take [`Kind::Flexible`]`(4)`.
+    pub fn new(keys: u64, rate: f64) -> Self {
+        Self::with(Given::KeysAndRate(keys, rate))
+    }
+
+    /// The filter with the lowest rate that holds so many keys in so many bytes.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let geometry = Spec::keys_in_memory(1_000_000, 2_000_000).plan()?;
+    /// assert!(geometry.bytes() <= 2_000_000);
+    /// assert!(geometry.rate() < 1e-3);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn keys_in_memory(keys: u64, bytes: u64) -> Self {
+        Self::with(Given::KeysAndMemory(keys, bytes))
+    }
+
+    /// The filter that holds the most keys at this rate in so many bytes.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let geometry = Spec::rate_in_memory(0.001, 2_000_000).plan()?;
+    /// assert!(geometry.bytes() <= 2_000_000);
+    /// assert!(geometry.keys() > 1_200_000);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn rate_in_memory(rate: f64, bytes: u64) -> Self {
+        Self::with(Given::RateAndMemory(rate, bytes))
+    }
+
+    fn with(given: Given) -> Self {
+        Self {
+            given,
+            kind: Kind::Sorted,
+            seed: Self::DEFAULT_SEED,
+            load: None,
+            offsets: Offsets::default(),
+            stash: None,
+            max_steps: Self::DEFAULT_MAX_STEPS,
+        }
+    }
+
+    /// Another kind of filter.
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Another seed. Where keys come from people who may wish you ill, take one they cannot know:
+    /// `spec.seed(KeyHasher::random().seed())`.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The load at which all keys are in: lower leaves head-room for more keys than planned and makes inserts
+    /// quicker. Unless asked otherwise it is 0.98 of the threshold, the most that is reliable.
+    pub fn load(mut self, load: f64) -> Self {
+        self.load = Some(load);
+        self
+    }
+
+    /// How far apart the two places of a key are.
+    pub fn offsets(mut self, offsets: Offsets) -> Self {
+        self.offsets = offsets;
+        self
+    }
+
+    /// How many keys may be kept outside the table; for [`Kind::Simplified`], from each subtable. The rate
+    /// stays the same; lookups look there as long as it is not empty.
+    pub fn stash(mut self, keys: u32) -> Self {
+        self.stash = Some(keys);
+        self
+    }
+
+    /// How many steps one insert may take before it is refused.
+    pub fn max_steps(mut self, steps: u32) -> Self {
+        self.max_steps = steps;
+        self
+    }
+
+    /// The exact numbers that follow, without allocating anything.
+    pub fn plan(&self) -> Result<Geometry, Error> {
+        self.kind.check()?;
+        let wish = self.wish()?;
+        let (keys, rate, layout) = match self.given {
+            Given::KeysAndRate(keys, rate) => (keys, check_rate(rate)?, wish(keys)?.at_rate(rate)?),
+            Given::KeysAndMemory(keys, bytes) => {
+                let layout = wish(keys)?.in_memory(bytes)?;
+                (keys, layout.rate(keys), layout)
+            }
+            Given::RateAndMemory(rate, bytes) => {
+                check_rate(rate)?;
+                let fits =
+                    |keys| wish(keys).and_then(|wish| wish.at_rate(rate)).ok().filter(|l| l.bytes() <= bytes);
+                let keys = most(|keys| fits(keys).is_some());
+                let layout = match fits(keys) {
+                    Some(layout) => layout,
+                    None => return Err(Error::Memory { bytes, least: wish(1)?.at_rate(rate)?.bytes() }),
+                };
+                (keys, rate, layout)
+            }
+        };
+        Ok(Geometry::new(keys, rate, self.seed, Layout::Cuckoo(layout)))
+    }
+
+    /// The filter, empty.
+    pub fn build(&self) -> Result<Filter, Error> {
+        Filter::new(self.plan()?)
+    }
+
+    /// The wish for a table, given a number of keys.
+    fn wish(&self) -> Result<impl Fn(u64) -> Result<Wish, Error> + use<>, Error> {
+        let most = theory::PLANNED_LOAD * theory::threshold(self.kind);
+        let load = self.load.unwrap_or(most);
+        if !(load > 0.0 && load <= most) {
+            return Err(Error::Load { got: load, most });
+        }
+        if self.offsets != Offsets::Local && !self.kind.is_signed() {
+            return Err(Error::Option {
+                kind: self.kind,
+                what: "only signed offsets have a reach to choose",
+            });
+        }
+        if self.max_steps == 0 {
+            return Err(Error::Option { kind: self.kind, what: "0 steps move nothing; allow at least 1" });
+        }
+        let stash = self.stash.unwrap_or(Self::DEFAULT_STASH);
+        let (kind, offsets, max_steps) = (self.kind, self.offsets, self.max_steps);
+        Ok(move |keys| match keys {
+            0 => Err(Error::NoKeys),
+            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps }),
+        })
+    }
+}
+
+fn check_rate(rate: f64) -> Result<f64, Error> {
+    if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(Error::Rate { got: rate }) }
+}
+
+/// The largest number for which `fits` holds, given that it holds up to some number and not beyond.
+fn most(fits: impl Fn(u64) -> bool) -> u64 {
+    let mut beyond = 1u64;
+    while beyond < 1 << 62 && fits(beyond) {
+        beyond *= 2;
+    }
+    let mut below = beyond / 2;
+    while beyond - below > 1 {
+        let middle = below + (beyond - below) / 2;
+        if fits(middle) { below = middle } else { beyond = middle }
+    }
+    below.max(1)
+}

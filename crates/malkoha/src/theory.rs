@@ -1,0 +1,139 @@
+//! What the papers predict, as functions without state.
+//!
+//! Symbols follow the papers: n keys, rate 2^-k, l slots per place, q bits per slot, F fingerprints,
+//! T load threshold. The sources:
+//!
+//! - \[SZR\] Schmitz, Zentgraf, Rahmann: Smaller and More Flexible Cuckoo Filters, 2025.
+//! - \[FAKM\] Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter, Practically Better Than Bloom, 2014.
+//! - \[E\] Eppstein: Cuckoo Filter, Simplification and Analysis, 2016.
+
+use crate::kind::Kind;
+
+/// The load up to which all keys find a place, as the table grows without bound: \[SZR\] Table 2, with the
+/// known values for buckets of 5 to 8 slots.
+///
+/// ```
+/// use malkoha::{Kind, theory};
+/// assert_eq!(theory::threshold(Kind::Windowed(2)), 0.9649949234);
+/// assert_eq!(theory::threshold(Kind::Sorted), theory::threshold(Kind::Flexible(4)));
+/// ```
+///
+/// # Panics
+///
+/// If the kind does not exist with that number of slots.
+#[must_use]
+pub fn threshold(kind: Kind) -> f64 {
+    const BUCKETS: [f64; 8] =
+        [0.5, 0.897_011_868_2, 0.959_154_268_6, 0.980_369_774_3, 0.989_55, 0.994_07, 0.996_49, 0.997_85];
+    const WINDOWS: [f64; 3] = [0.964_994_923_4, 0.994_422_753_8, 0.998_951_593_2];
+    let l = usize::from(kind.slots_per_place());
+    if kind.is_windowed() { WINDOWS[l - 2] } else { BUCKETS[l - 1] }
+}
+
+/// The load that a filter is planned for unless the caller says otherwise, as a fraction of the threshold:
+/// \[SZR\] section 5.2.
+pub const PLANNED_LOAD: f64 = 0.98;
+
+/// The rate of a filter that holds n keys in `places` places with F fingerprints:
+/// `1 - (1 - c/(places F) - 2^-64)^n`.
+///
+/// A query is a false positive if some key has the same fingerprint and the same pair of places. With signed
+/// offsets that is one value of (place, fingerprint), c = 1; with XOR a pair of places has two names, c = 2,
+/// and the union bound gives \[E\] Theorem 5.1. The term 2^-64 is the chance that two whole hashes are equal,
+/// below which no rate can fall.
+///
+/// ```
+/// use malkoha::{Kind, theory};
+/// // Windows of 2 slots of 10 bits at load 0.9457: a rate just below 2^-8.
+/// let rate = theory::rate(Kind::Windowed(2), 945_700, 1_000_000, 255);
+/// assert!((0.94 / 256.0..1.0 / 256.0).contains(&rate));
+/// ```
+#[must_use]
+pub fn rate(kind: Kind, n: u64, places: u64, fingerprints: u64) -> f64 {
+    let names = if kind.is_signed() { 1.0 } else { 2.0 };
+    let equal = (names / (places as f64 * fingerprints as f64) + HASHES_EQUAL).min(1.0);
+    -(n as f64 * (-equal).ln_1p()).exp_m1()
+}
+
+/// The chance that two keys have the same 64-bit hash.
+pub const HASHES_EQUAL: f64 = 1.0 / 18_446_744_073_709_551_616.0;
+
+/// Bits per key in the limit of large tables: bits per slot for rate 2^-k, over the load.
+///
+/// | kind | bits per slot |
+/// | --- | --- |
+/// | windows and buckets of l slots | k + 1 + log2 l |
+/// | sorted buckets | k + 2 |
+///
+/// \[SZR\] section 3.2 for windows and buckets, \[FAKM\] section 5.2 for sorting. The formula takes slots of
+/// fractional width and ignores the one fingerprint that means empty.
+///
+/// ```
+/// use malkoha::{Kind, theory};
+/// let sorted = theory::bits_per_key(Kind::Sorted, 14.0, 0.98 * theory::threshold(Kind::Sorted));
+/// assert!((sorted - 16.65).abs() < 0.01);
+/// ```
+#[must_use]
+pub fn bits_per_key(kind: Kind, k: f64, load: f64) -> f64 {
+    let slot = k + 1.0 + f64::from(kind.slots_per_place()).log2();
+    (if kind.is_sorted() { slot - 1.0 } else { slot }) / load
+}
+
+/// The fewest bits per key of any filter with inserts and deletes at rate 2^-k: `k + log2 e`, for small rates.
+#[must_use]
+pub fn information_limit(k: f64) -> f64 {
+    k + core::f64::consts::LOG2_E
+}
+
+/// The expected number of keys that are too many for their group: n keys fall at random into `groups` groups
+/// of which each has room for `room` keys.
+///
+/// More than 2l keys that are equal to the filter cannot all be stored: from this event \[FAKM\] section 4.2
+/// and \[E\] section 4.2 derive how long a fingerprint must be.
+///
+/// ```
+/// use malkoha::theory;
+/// // A million keys, pairs of places of 2 slots, rate 2^-8: nobody is left over. With 2^-2, some are.
+/// assert!(theory::overfull(1_000_000, 256e6, 4) < 1e-5);
+/// assert!(theory::overfull(1_000_000, 4e6, 4) > 10.0);
+/// ```
+#[must_use]
+pub fn overfull(n: u64, groups: f64, room: u32) -> f64 {
+    let mean = n as f64 / groups;
+    // Sum of (x - room) P(x), x above room, for a Poisson variable. Where this is used the mean is well below
+    // the room, so that the terms fall quickly.
+    let mut probability = (1..=room).fold((-mean).exp(), |p, x| p * mean / f64::from(x));
+    let mut excess = 0.0;
+    for x in room + 1..room + 60 {
+        probability *= mean / f64::from(x);
+        excess += f64::from(x - room) * probability;
+    }
+    groups * excess
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_key_collides_once_in_all_pairs() {
+        let rate = rate(Kind::Flexible(4), 1, 1 << 20, 1 << 10);
+        assert!((rate * f64::from(1 << 30) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_rate_never_falls_below_equal_hashes() {
+        let rate = rate(Kind::Sorted, 1 << 32, u64::MAX, u64::MAX);
+        assert!((rate / 2f64.powi(-32) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn numbers_of_the_papers() {
+        // [SZR] Table 1: 1.057 (1 + 2/k) for windows of 2, given 0.98 of the threshold.
+        let windowed = bits_per_key(Kind::Windowed(2), 8.0, 0.98 * threshold(Kind::Windowed(2))) / 8.0;
+        assert!((windowed - 1.3217).abs() < 1e-3);
+        // The same paper's abstract: 1.365 k bits at k = 10 for the classic filter at 0.952 load.
+        let classic = bits_per_key(Kind::Classic(4), 10.0, 1.0 / 1.05) / 10.0;
+        assert!((classic - 1.365).abs() < 1e-3);
+    }
+}
