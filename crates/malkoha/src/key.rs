@@ -217,6 +217,7 @@ macro_rules! keys_by_value {
                 unused_comparisons,
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
+                clippy::cast_possible_wrap,
                 clippy::cast_lossless,
                 reason = "one body for all integer types: the branches that a type cannot take vanish"
             )]

@@ -24,6 +24,8 @@ mod reduce;
 mod select;
 mod spec;
 mod stats;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use engine::Inserted;
 pub use error::{Error, Full, FullAt};

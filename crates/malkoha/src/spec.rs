@@ -66,7 +66,7 @@ impl Spec {
     pub const DEFAULT_MAX_STEPS: u32 = 10_000;
 
     /// Keys that the stash takes, unless asked otherwise.
-    pub const DEFAULT_STASH: u32 = 8;
+    pub const DEFAULT_STASH: u32 = 16;
 
     /// A filter for so many keys with at most this rate of false positives.
     ///
@@ -168,9 +168,8 @@ impl Spec {
                 let fits =
                     |keys| wish(keys).and_then(|wish| wish.at_rate(rate)).ok().filter(|l| l.bytes() <= bytes);
                 let keys = most(|keys| fits(keys).is_some());
-                let layout = match fits(keys) {
-                    Some(layout) => layout,
-                    None => return Err(Error::Memory { bytes, least: wish(1)?.at_rate(rate)?.bytes() }),
+                let Some(layout) = fits(keys) else {
+                    return Err(Error::Memory { bytes, least: wish(1)?.at_rate(rate)?.bytes() });
                 };
                 (keys, rate, layout)
             }
@@ -185,7 +184,7 @@ impl Spec {
 
     /// The wish for a table, given a number of keys.
     fn wish(&self) -> Result<impl Fn(u64) -> Result<Wish, Error> + use<>, Error> {
-        let most = theory::PLANNED_LOAD * theory::threshold(self.kind);
+        let most = theory::planned_load(self.kind);
         let load = self.load.unwrap_or(most);
         if !(load > 0.0 && load <= most) {
             return Err(Error::Load { got: load, most });

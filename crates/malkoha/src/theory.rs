@@ -30,17 +30,26 @@ pub fn threshold(kind: Kind) -> f64 {
     if kind.is_windowed() { WINDOWS[l - 2] } else { BUCKETS[l - 1] }
 }
 
-/// The load that a filter is planned for unless the caller says otherwise, as a fraction of the threshold:
-/// \[SZR\] section 5.2.
-pub const PLANNED_LOAD: f64 = 0.98;
+/// The load that a filter is planned for unless the caller says otherwise: 0.98 of the threshold, as \[SZR\]
+/// section 5.2 has it. With one slot per place it is 0.9 of it, because there some keys are left over long
+/// before the threshold, in tables of every size.
+///
+/// ```
+/// use malkoha::{Kind, theory};
+/// assert_eq!(theory::planned_load(Kind::Sorted), 0.98 * theory::threshold(Kind::Sorted));
+/// ```
+#[must_use]
+pub fn planned_load(kind: Kind) -> f64 {
+    let fraction = if kind.slots_per_place() == 1 { 0.9 } else { 0.98 };
+    fraction * threshold(kind)
+}
 
-/// The rate of a filter that holds n keys in `places` places with F fingerprints:
-/// `1 - (1 - c/(places F) - 2^-64)^n`.
+/// The rate of a filter that holds n keys in `places` places with F fingerprints: `1 - (1 - c p)^n`, where p,
+/// about 1/(places F), is the chance that two keys have the same place and fingerprint.
 ///
 /// A query is a false positive if some key has the same fingerprint and the same pair of places. With signed
 /// offsets that is one value of (place, fingerprint), c = 1; with XOR a pair of places has two names, c = 2,
-/// and the union bound gives \[E\] Theorem 5.1. The term 2^-64 is the chance that two whole hashes are equal,
-/// below which no rate can fall.
+/// and the union bound gives \[E\] Theorem 5.1.
 ///
 /// ```
 /// use malkoha::{Kind, theory};
@@ -51,12 +60,28 @@ pub const PLANNED_LOAD: f64 = 0.98;
 #[must_use]
 pub fn rate(kind: Kind, n: u64, places: u64, fingerprints: u64) -> f64 {
     let names = if kind.is_signed() { 1.0 } else { 2.0 };
-    let equal = (names / (places as f64 * fingerprints as f64) + HASHES_EQUAL).min(1.0);
+    let equal = (names * equal_draws(places as f64 * fingerprints as f64)).min(1.0);
     -(n as f64 * (-equal).ln_1p()).exp_m1()
 }
 
-/// The chance that two keys have the same 64-bit hash.
-pub const HASHES_EQUAL: f64 = 1.0 / 18_446_744_073_709_551_616.0;
+/// The chance that two 64-bit hashes lead to the same of so many choices: one in that many, and never less
+/// than 2^-64, the chance that the hashes are equal. Hence no filter of n keys has a rate below n 2^-64.
+///
+/// Each choice is drawn by floor(m) or ceil(m) hashes, m = 2^64 / choices; the sum of the squares of their
+/// shares is exact for both sides of 2^64.
+///
+/// ```
+/// use malkoha::theory::equal_draws;
+/// assert!((equal_draws(1e6) * 1e6 - 1.0).abs() < 1e-9);
+/// assert_eq!(equal_draws(1e30), 2f64.powi(-64));
+/// ```
+#[must_use]
+pub fn equal_draws(choices: f64) -> f64 {
+    let hashes_per_choice = 2f64.powi(64) / choices;
+    let fraction = hashes_per_choice.fract();
+    let square = hashes_per_choice * hashes_per_choice + fraction * (1.0 - fraction);
+    square / hashes_per_choice * 2f64.powi(-64)
+}
 
 /// Bits per key in the limit of large tables: bits per slot for rate 2^-k, over the load.
 ///

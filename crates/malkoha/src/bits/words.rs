@@ -41,6 +41,7 @@ impl Words {
         let layout = Layout::from_size_align(size, LINE_BYTES).map_err(|_| refused.clone())?;
         // SAFETY: the layout's size is not zero, because `bytes_for` counts at least the spare word.
         let memory = unsafe { alloc_zeroed(layout) };
+        #[expect(clippy::cast_ptr_alignment, reason = "the layout is aligned to a cache line")]
         let first = NonNull::new(memory.cast::<u64>()).ok_or(refused)?;
         Ok(Self { first, len: size / 8 })
     }
@@ -96,7 +97,7 @@ impl Words {
 
 /// Word index and bit within the word.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "geometry checks that the table fits the address space")]
+#[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
 const fn split(at: u64) -> (usize, u32) {
     ((at / 64) as usize, (at % 64) as u32)
 }

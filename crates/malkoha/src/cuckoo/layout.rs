@@ -55,6 +55,12 @@ pub struct CuckooLayout {
 }
 
 impl CuckooLayout {
+    /// Bits of a tag.
+    #[must_use]
+    pub fn tag_bits(&self) -> u32 {
+        self.tag.bits
+    }
+
     /// Bits of memory per slot.
     #[must_use]
     pub fn slot_bits(&self) -> f64 {

@@ -23,6 +23,9 @@ const LOCAL_TABLE: u64 = 1 << 24;
 /// The chance that filling a filter as planned may fail.
 const FAILURE: f64 = 1e-7;
 
+/// Keys of the stash that are not counted on for known reasons.
+const RESERVE: u32 = 4;
+
 /// What a caller wants of a cuckoo table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish {
@@ -46,12 +49,12 @@ impl Wish {
             if layout.rate(self.keys) > rate || !self.has_room(&layout) {
                 continue;
             }
-            // Wider tags take more memory, but for subtables, which may be larger if tags are wider.
-            if !matches!(self.kind, Kind::Simplified(_)) {
-                return checked(layout, self.keys);
-            }
             if best.is_none_or(|best| layout.bytes() < best.bytes()) {
                 best = Some(layout);
+            }
+            // Wider tags take more memory, except where subtables would be larger if tags were wider.
+            if layout.subtable_bits < bits {
+                break;
             }
         }
         best.map_or(Err(Error::HashBits { needed: u64::BITS + 1 }), |best| checked(best, self.keys))
@@ -131,20 +134,19 @@ impl Wish {
     /// Slots for `keys` keys at the wished load, with spare ones for the fluctuation of small tables; `None`
     /// if they cannot be counted.
     fn slots_for(&self, keys: u64) -> Option<u64> {
-        let slots = keys as f64 / self.load + self.spare(keys);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range")]
-        (slots < 2f64.powi(56)).then_some(slots.ceil() as u64)
+        let slots = keys as f64 / self.load + self.spare(keys as f64);
+        (slots < 2f64.powi(56)).then(|| whole(slots))
     }
 
     /// Slots beyond the planned load, so that chance does not overfill a small table. Fluctuations grow with
     /// the root of the number of keys; places with few slots feel them most.
-    fn spare(&self, keys: u64) -> f64 {
+    fn spare(&self, keys: f64) -> f64 {
         let roots = match self.kind.slots_per_place() {
             1 | 2 if !self.kind.is_windowed() => 3.0,
             2 | 3 => 1.5,
             _ => 1.0,
         };
-        roots * (keys as f64).sqrt() + 4.0
+        roots * keys.sqrt() + 4.0
     }
 
     /// How far signed offsets reach; rounds the places up to whole groups where some offsets stay near.
@@ -185,14 +187,13 @@ impl Wish {
         let Offsets::Near(share) = self.offsets else { return true };
         let l = u64::from(layout.slots_per_place);
         let slots = if layout.kind.is_windowed() { group } else { group * l };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of all keys")]
-        let near_keys = (self.keys as f64 * f64::from(share) / 256.0) as u64;
+        let near_keys = whole(self.keys as f64 * f64::from(share) / 256.0);
         let groups = layout.places as f64 / group as f64;
         let pairs = layout.places as f64 * (group - 1) as f64 / 2.0;
         let in_groups = theory::overfull(near_keys, groups, u32::try_from(slots).unwrap_or(u32::MAX));
         let in_pairs = theory::overfull(near_keys, pairs, 2 * layout.slots_per_place);
         // Three and four places that share their keys are overfull about as often as two.
-        poisson_above(in_groups + 4.0 * in_pairs, self.stash / 2) <= FAILURE
+        poisson_above(in_groups + 4.0 * in_pairs, self.stash / 4) <= FAILURE
     }
 
     /// Chooses how large the subtables of a simplified filter are: as large as the memory they need is small.
@@ -224,9 +225,9 @@ impl Wish {
             let mean = keys / count;
             let above = (2.0 * (count / FAILURE).ln()).sqrt();
             let fullest = mean + above * mean.sqrt() + above * above / 6.0;
-            let needed = fullest / self.load + self.spare(fullest as u64);
+            let needed = fullest / self.load + self.spare(fullest);
             if needed <= slots as f64 {
-                return Some(count.ceil() as u64);
+                return Some(whole(count));
             }
             count *= (needed / slots as f64).max(1.001);
             if count > 2f64.powi(50) {
@@ -236,11 +237,27 @@ impl Wish {
         None
     }
 
-    /// Whether groups of more than 2l equal tags are improbable, given what the stash takes.
+    /// Whether the load can be reached, and so few keys are left over that the stash takes them.
     fn has_room(&self, layout: &CuckooLayout) -> bool {
-        let expected = theory::overfull(self.keys, layout.groups(), 2 * layout.slots_per_place);
-        poisson_above(expected, layout.stash / 2) <= FAILURE
+        // With very few fingerprints keys have too few pairs of places to choose from, and the threshold
+        // itself falls.
+        let choices = f64::from(layout.slots_per_place) * layout.groups() / layout.places as f64;
+        if choices < if layout.kind.is_windowed() { 14.0 } else { 21.0 } {
+            return false;
+        }
+        let mut expected = theory::overfull(self.keys, layout.groups(), 2 * layout.slots_per_place);
+        if layout.slots_per_place == 1 {
+            // Four places in a ring hold four keys; with few fingerprints many rings of four have a fifth.
+            expected += self.keys as f64 / (layout.fingerprints as f64).powi(2);
+        }
+        poisson_above(expected, layout.stash.saturating_sub(RESERVE)) <= FAILURE
     }
+}
+
+/// A count, rounded up.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, below 2^56")]
+fn whole(count: f64) -> u64 {
+    count.ceil() as u64
 }
 
 /// The range of offsets that costs no load: [`LOCAL_RANGE`], doubled for every fourfold larger table.

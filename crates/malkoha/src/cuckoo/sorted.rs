@@ -29,16 +29,15 @@ const QUADRUPLES: usize = 3876;
 const NUMBER_BITS: u32 = 12;
 
 /// What each position of a quadruple adds to its number.
-const BINOMIALS: [[u16; 16]; 4] = {
+static BINOMIALS: [[u64; 16]; 4] = {
     let mut table = [[0; 16]; 4];
     let mut value = 0;
     while value < 16 {
-        let n = value as u16;
+        let n = value as u64;
         table[0][value] = n;
         table[1][value] = n * (n + 1) / 2;
         table[2][value] = n * (n + 1) * (n + 2) / 6;
-        // The product of four overflows 16 bits.
-        table[3][value] = (n as u32 * (n as u32 + 1) * (n as u32 + 2) * (n as u32 + 3) / 24) as u16;
+        table[3][value] = n * (n + 1) * (n + 2) * (n + 3) / 24;
         value += 1;
     }
     table
@@ -70,11 +69,13 @@ static DECODED: [u16; QUADRUPLES] = {
 };
 
 /// The number of an ascending quadruple.
+#[expect(clippy::cast_possible_truncation, reason = "numbers below 16")]
 fn encode(quadruple: [u64; 4]) -> u64 {
-    (0..4).map(|i| u64::from(BINOMIALS[i][quadruple[i] as usize])).sum()
+    (0..4).map(|i| BINOMIALS[i][quadruple[i] as usize]).sum()
 }
 
 /// The quadruple with a number; numbers beyond the last count as the first, so that no bytes can do harm.
+#[expect(clippy::cast_possible_truncation, reason = "numbers below 2^12")]
 fn decode(number: u64) -> u64 {
     u64::from(DECODED.get(number as usize).copied().unwrap_or(0))
 }
@@ -107,7 +108,6 @@ impl SortedBuckets {
     fn load(&self, place: Place) -> [u64; Self::SLOTS] {
         let at = self.bit(place);
         let width = Self::bucket_bits(self.tag.bits);
-        let rest = |i: usize| i as u32 * self.rest;
         if self.rest == 0 {
             let highs = decode(self.words.read(at, NUMBER_BITS));
             core::array::from_fn(|i| highs >> (4 * i) & 15)
@@ -116,13 +116,15 @@ impl SortedBuckets {
             let highs = decode(bucket & mask(NUMBER_BITS));
             let rests = bucket >> NUMBER_BITS;
             core::array::from_fn(|i| {
-                (highs >> (4 * i) & 15) << self.rest | rests >> rest(i) & mask(self.rest)
+                (highs >> (4 * i) & 15) << self.rest
+                    | rests >> (i as u64 * u64::from(self.rest)) & mask(self.rest)
             })
         } else {
             let highs = decode(self.words.read(at, NUMBER_BITS));
             let rests = at + u64::from(NUMBER_BITS);
             core::array::from_fn(|i| {
-                (highs >> (4 * i) & 15) << self.rest | self.words.read(rests + u64::from(rest(i)), self.rest)
+                (highs >> (4 * i) & 15) << self.rest
+                    | self.words.read(rests + i as u64 * u64::from(self.rest), self.rest)
             })
         }
     }
@@ -180,7 +182,7 @@ impl Table for SortedBuckets {
     #[inline(always)]
     fn holds(&self, entry: Entry) -> bool {
         let tag = self.tag(entry).0;
-        self.load(entry.place).into_iter().fold(false, |found, held| found | (held == tag))
+        self.load(entry.place).contains(&tag)
     }
 
     fn count(&self, entry: Entry) -> u32 {

@@ -55,7 +55,7 @@ impl Stash {
     pub(crate) fn count(&self, name: Place, fingerprint: Fingerprint) -> u32 {
         let entry = (name, fingerprint);
         let begin = self.entries.partition_point(|other| *other < entry);
-        self.entries[begin..].iter().take_while(|other| **other == entry).count() as u32
+        self.entries[begin..].iter().take_while(|other| **other == entry).map(|_| 1).sum()
     }
 
     /// Keeps an entry; `false` if there is no room.

@@ -29,7 +29,8 @@ impl Picks {
     #[inline(always)]
     fn pick(&mut self, choices: u32) -> u32 {
         self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
-        ((self.0 >> 32) * u64::from(choices) >> 32) as u32
+        // Both factors are below 2^32, so the upper half of their product is below `choices`.
+        (((self.0 >> 32) * u64::from(choices)) >> 32) as u32
     }
 }
 

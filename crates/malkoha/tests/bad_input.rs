@@ -1,0 +1,133 @@
+//! Wishes that cannot be granted are refused with a remedy, without panic and without allocating.
+
+use malkoha::{Error, Kind, Offsets, Spec};
+
+#[test]
+fn impossible_rates_are_refused() {
+    for rate in [0.0, 1.0, 1.5, -0.1, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0] {
+        for kind in Kind::all() {
+            let error = Spec::new(1000, rate).kind(kind).build().unwrap_err();
+            assert!(matches!(error, Error::Rate { .. }), "{rate}: {error}");
+            assert!(Spec::rate_in_memory(rate, 1000).kind(kind).build().is_err());
+        }
+    }
+    assert_eq!(
+        Spec::new(1000, 1.5).build().unwrap_err().to_string(),
+        "a false-positive rate of 1.5 is not possible; ask for one above 0 and below 1"
+    );
+}
+
+#[test]
+fn no_keys_are_refused() {
+    for kind in Kind::all() {
+        assert_eq!(Spec::new(0, 0.01).kind(kind).build().unwrap_err(), Error::NoKeys);
+        assert_eq!(Spec::keys_in_memory(0, 1000).kind(kind).build().unwrap_err(), Error::NoKeys);
+    }
+}
+
+#[test]
+fn absurd_sizes_are_refused() {
+    for kind in Kind::all() {
+        for keys in [u64::MAX, u64::MAX / 2, 1 << 60, 1 << 50] {
+            let error = Spec::new(keys, 0.01).kind(kind).build().unwrap_err();
+            assert!(
+                matches!(error, Error::TooLarge { .. } | Error::HashBits { .. } | Error::Allocation { .. }),
+                "{kind} {keys}: {error}"
+            );
+        }
+        assert!(Spec::keys_in_memory(u64::MAX, u64::MAX).kind(kind).build().is_err());
+        assert!(Spec::rate_in_memory(0.01, u64::MAX).kind(kind).build().is_err());
+    }
+}
+
+#[test]
+fn a_hash_of_64_bits_carries_only_so_much() {
+    for kind in Kind::all() {
+        assert!(Spec::new(1 << 20, 2f64.powi(-32)).kind(kind).plan().is_ok(), "{kind}");
+        let error = Spec::new(1 << 33, 2f64.powi(-33)).kind(kind).plan().unwrap_err();
+        assert!(matches!(error, Error::HashBits { needed: 65.. }), "{kind}: {error}");
+        let error = Spec::new(1000, 1e-300).kind(kind).plan().unwrap_err();
+        assert!(matches!(error, Error::HashBits { .. }), "{kind}: {error}");
+    }
+}
+
+#[test]
+fn too_little_memory_is_refused_with_how_much_would_do() {
+    for kind in Kind::all() {
+        for bytes in [0, 1, 1000] {
+            let Error::Memory { least, .. } =
+                Spec::keys_in_memory(1_000_000, bytes).kind(kind).plan().unwrap_err()
+            else {
+                panic!("{kind} {bytes}")
+            };
+            assert!(Spec::keys_in_memory(1_000_000, least).kind(kind).plan().is_ok(), "{kind} {least}");
+        }
+        let Error::Memory { least, .. } = Spec::rate_in_memory(0.01, 5).kind(kind).plan().unwrap_err() else {
+            panic!("{kind}")
+        };
+        assert!(Spec::rate_in_memory(0.01, least).kind(kind).plan().is_ok(), "{kind} {least}");
+    }
+}
+
+#[test]
+fn slots_that_a_kind_does_not_have_are_refused() {
+    let kinds = [
+        Kind::Classic(0),
+        Kind::Classic(9),
+        Kind::Simplified(0),
+        Kind::Flexible(255),
+        Kind::Windowed(0),
+        Kind::Windowed(1),
+        Kind::Windowed(5),
+    ];
+    for kind in kinds {
+        let error = Spec::new(1000, 0.01).kind(kind).build().unwrap_err();
+        assert!(matches!(error, Error::SlotsPerPlace { .. }), "{kind}: {error}");
+    }
+}
+
+#[test]
+fn loads_out_of_reach_are_refused() {
+    for kind in Kind::all() {
+        for load in [0.0, -1.0, 0.999, 1.0, 2.0, f64::NAN] {
+            let error = Spec::new(1000, 0.01).kind(kind).load(load).build().unwrap_err();
+            assert!(matches!(error, Error::Load { .. }), "{kind} {load}: {error}");
+        }
+    }
+}
+
+#[test]
+fn head_room_is_what_was_asked_for() {
+    for kind in Kind::all() {
+        let load = 0.9 * malkoha::theory::threshold(kind);
+        let geometry = Spec::new(1_000_000, 0.01).kind(kind).load(load).plan().unwrap();
+        assert!(geometry.load() <= load, "{kind}");
+        let tight = Spec::new(1_000_000, 0.01).kind(kind).plan().unwrap();
+        assert!(geometry.cuckoo().unwrap().slots >= tight.cuckoo().unwrap().slots);
+    }
+    assert!(Spec::new(1_000_000, 0.01).load(1e-300).plan().is_err(), "more slots than can be counted");
+}
+
+#[test]
+fn options_of_other_kinds_are_refused() {
+    for kind in [Kind::Classic(4), Kind::SemiSorted, Kind::Simplified(4)] {
+        let error = Spec::new(1000, 0.01).kind(kind).offsets(Offsets::Whole).plan().unwrap_err();
+        assert!(matches!(error, Error::Option { .. }), "{kind}: {error}");
+    }
+    assert!(Spec::new(1000, 0.01).max_steps(0).plan().is_err());
+}
+
+#[test]
+fn debug_and_errors_are_short() {
+    let filter = Spec::new(1_000_000, 0.01).build().unwrap();
+    assert!(format!("{filter:?}").len() < 200);
+    assert!(format!("{:?}", filter.geometry()).len() < 800);
+}
+
+#[test]
+fn filters_can_be_sent_and_shared() {
+    fn check<T: Send + Sync + Clone>() {}
+    check::<malkoha::Filter>();
+    check::<malkoha::Spec>();
+    check::<malkoha::cuckoo::SortedCuckoo>();
+}

@@ -1,0 +1,31 @@
+//! What several tests share.
+#![allow(dead_code, reason = "not every test uses everything")]
+
+use std::sync::Mutex;
+
+/// Whether the long forms of statistical tests are asked for: `MALKOHA_LONG=1 cargo test --release`.
+pub(crate) fn long() -> bool {
+    std::env::var("MALKOHA_LONG").is_ok_and(|value| value != "0")
+}
+
+/// One of two numbers: the first in the short form, the second in the long one.
+pub(crate) fn scale(short: u64, long_form: u64) -> u64 {
+    if long() { long_form } else { short }
+}
+
+/// Runs `work` on every item, on as many threads as there are cores.
+pub(crate) fn in_parallel<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
+    let queue = Mutex::new(items.into_iter().collect::<Vec<_>>());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    // The lock must be free again before the work begins.
+                    let Some(item) = queue.lock().unwrap().pop() else { break };
+                    work(item);
+                }
+            });
+        }
+    });
+}

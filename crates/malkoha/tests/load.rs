@@ -1,0 +1,126 @@
+//! How full the tables get: with signed offsets of every reach, and in tables of a few keys.
+
+mod common;
+
+use common::{in_parallel, scale};
+use malkoha::testing::Stream;
+use malkoha::{Filter, Kind, Offsets, Spec, theory};
+
+/// The kinds with signed offsets whose threshold is sharp. With one slot per place it is not: however large
+/// the table, some key is left over long before.
+fn signed_kinds() -> impl Iterator<Item = Kind> {
+    Kind::all().filter(|kind| kind.is_signed() && kind.slots_per_place() > 1)
+}
+
+/// Inserts until the first key that finds no place; returns the load then, as a fraction of the threshold.
+fn first_failure(mut filter: Filter, stream: &mut Stream) -> f64 {
+    while filter.insert(&stream.draw()).is_ok() {}
+    filter.stats().load / filter.geometry().threshold()
+}
+
+#[test]
+fn a_million_slots_fill_to_098_of_the_threshold_and_fail_no_earlier_than_0985() {
+    let seeds = scale(4, 20);
+    let cases = signed_kinds().flat_map(|kind| {
+        [(Offsets::Local, 8), (Offsets::Whole, 8), (Offsets::Local, 13)]
+            .map(|(offsets, k)| (kind, offsets, k))
+    });
+    in_parallel(cases, |(kind, offsets, k)| {
+        let keys = (1e6 * 0.98 * theory::threshold(kind)) as u64;
+        let mut sum = 0.0;
+        for seed in 0..seeds {
+            // No stash: every key must find a place.
+            let spec = Spec::new(keys, 2f64.powi(-k)).kind(kind).offsets(offsets).stash(0).seed(seed);
+            let filter = spec.build().unwrap();
+            assert!(filter.geometry().cuckoo().unwrap().slots < 1_006_000);
+            let failed = first_failure(filter, &mut Stream::new(seed));
+            assert!(failed > 0.98, "{kind} {offsets:?} at 2^-{k}: seed {seed} failed at {failed:.4} T");
+            sum += failed;
+        }
+        let mean = sum / seeds as f64;
+        println!("{kind:12} {offsets:?} 2^-{k}: first failure at {mean:.4} T on average");
+        assert!(mean >= 0.985, "{kind} {offsets:?} 2^-{k}: {mean:.4}");
+    });
+}
+
+#[test]
+fn near_offsets_fill_as_planned() {
+    let kinds = [Kind::Flexible(2), Kind::Flexible(4), Kind::Windowed(2), Kind::Windowed(4), Kind::Sorted];
+    let cases = kinds.into_iter().flat_map(|kind| [48, 96, 128, 192].map(|share| (kind, share)));
+    in_parallel(cases, |(kind, share)| {
+        for seed in 0..scale(2, 20) {
+            let keys = 1_000_000;
+            let spec = Spec::new(keys, 2f64.powi(-13)).kind(kind).offsets(Offsets::Near(share)).seed(seed);
+            let mut filter = spec.build().unwrap();
+            let mut stream = Stream::new(seed);
+            for _ in 0..keys {
+                filter.insert(&stream.draw()).expect("a filter for a million keys takes a million");
+            }
+            let stats = filter.stats();
+            let group = filter.geometry().cuckoo().unwrap().ring.group;
+            println!(
+                "{kind} near {share} in {group}: stash {} steps {:.1}",
+                stats.stash_size, stats.steps_mean
+            );
+        }
+    });
+}
+
+/// Builds filters for `keys` keys and counts, for each size of the stash, how many builds ended with it.
+fn stash_sizes(spec: Spec, keys: u64, builds: u64) -> [u64; 17] {
+    let mut sizes = [0; 17];
+    let mut filter = spec.build().unwrap();
+    let mut stream = Stream::new(keys);
+    for _ in 0..builds {
+        // Fresh random keys do as well as a fresh seed.
+        for _ in 0..keys {
+            filter.insert(&stream.draw()).unwrap_or_else(|_| panic!("{filter:?} did not take {keys} keys"));
+        }
+        sizes[filter.stats().stash_size as usize] += 1;
+        filter.clear();
+    }
+    sizes
+}
+
+/// The chance of a stash of more than 16, from the frequencies of at least one and of at least two: every
+/// further key in the stash is rarer by the same factor or more, as the printed rows show.
+fn failure_chance(sizes: [u64; 17]) -> f64 {
+    let builds: u64 = sizes.iter().sum();
+    let at_least = |least: usize| sizes[least..].iter().sum::<u64>() as f64;
+    // One more than was seen: what was not seen in so many builds may still happen.
+    let one = (at_least(1) + 1.0) / builds as f64;
+    let ratio = ((at_least(2) + 1.0) / (at_least(1) + 2.0)).max((at_least(3) + 1.0) / (at_least(2) + 3.0));
+    one * ratio.powi(16)
+}
+
+#[test]
+fn filters_for_any_number_of_keys_take_that_many() {
+    let sizes = [1, 2, 3, 4, 5, 6, 8, 10, 13, 20, 30, 50, 80, 130, 200, 300, 500, 1_000, 3_000, 10_000];
+    let cases = Kind::all().flat_map(|kind| [0.25, 2f64.powi(-8)].map(|rate| (kind, rate)));
+    in_parallel(cases, |(kind, rate)| {
+        for keys in sizes {
+            let builds = (scale(200_000, 20_000_000) / keys).min(scale(2_000, 200_000));
+            let sizes = stash_sizes(Spec::new(keys, rate).kind(kind), keys, builds);
+            let chance = failure_chance(sizes);
+            if sizes[1] > 0 {
+                println!("{kind} {rate:.4} {keys}: {sizes:?} failure chance {chance:.1e}");
+            }
+        }
+    });
+}
+
+#[test]
+fn the_chance_of_failure_is_below_one_in_a_million() {
+    // The kinds and sizes with the fullest stashes, with enough builds to see how fast the tail falls.
+    let kinds =
+        [Kind::Flexible(1), Kind::Flexible(2), Kind::Windowed(2), Kind::Classic(1), Kind::Simplified(1)];
+    in_parallel(kinds, |kind| {
+        for keys in [10, 30, 100, 300, 1_000] {
+            let builds = scale(4_000_000, 200_000_000) / keys;
+            let sizes = stash_sizes(Spec::new(keys, 2f64.powi(-8)).kind(kind), keys, builds);
+            let chance = failure_chance(sizes);
+            println!("{kind} {keys}: {sizes:?} failure chance {chance:.1e}");
+            assert!(chance < 1e-6, "{kind} {keys}: {sizes:?} {chance:.1e}");
+        }
+    });
+}

@@ -1,0 +1,160 @@
+//! No stored key is ever lost, and a refused insert changes nothing: every kind, many shapes, random histories.
+
+mod common;
+
+use common::{in_parallel, scale};
+use malkoha::testing::{Stream, exercise};
+use malkoha::{Filter, Kind, Offsets, Spec};
+
+/// Rates that give tags of many widths, among them 5, 7 and 9 bits and more than 32.
+const RATES: [f64; 7] = [0.25, 0.1, 0.02, 0.003, 1e-4, 1e-6, 1e-11];
+
+fn offsets(kind: Kind) -> &'static [Offsets] {
+    if kind.is_signed() {
+        &[Offsets::Local, Offsets::Whole, Offsets::Near(64), Offsets::Near(200)]
+    } else {
+        &[Offsets::Local]
+    }
+}
+
+/// Every kind in every shape that is worth a test, for so many keys.
+fn specs(keys: u64) -> Vec<Spec> {
+    let mut specs = Vec::new();
+    for kind in Kind::all() {
+        for rate in RATES {
+            for &offsets in offsets(kind) {
+                for stash in [0, 8] {
+                    specs.push(Spec::new(keys, rate).kind(kind).offsets(offsets).stash(stash).max_steps(500));
+                }
+            }
+        }
+    }
+    specs
+}
+
+/// Exercises a filter with few and with many duplicates.
+fn drive(mut filter: Filter, steps: u64) -> u64 {
+    let mut stream = Stream::new(filter.geometry().bytes());
+    let few = exercise(&mut filter, u64::MAX, steps / 2, &mut stream);
+    filter.clear();
+    let universe = 1 + filter.geometry().keys() / 3;
+    few + exercise(&mut filter, universe, steps / 2, &mut stream)
+}
+
+#[test]
+fn small_filters_keep_every_key() {
+    let steps = scale(4_000, 200_000);
+    for keys in [1, 2, 5, 30, 200] {
+        in_parallel(specs(keys), |spec| {
+            let filter = spec.build().unwrap();
+            let kind = filter.geometry().kind();
+            let refused = drive(filter, steps);
+            assert!(refused > 0, "{kind} for {keys} keys was never full: the test does not reach far enough");
+        });
+    }
+}
+
+#[test]
+fn larger_filters_keep_every_key() {
+    for (keys, steps) in [(3_000, scale(40_000, 1_000_000)), (40_000, scale(200_000, 4_000_000))] {
+        let specs = specs(keys).into_iter().step_by(scale(5, 1) as usize);
+        in_parallel(specs, |spec| {
+            drive(spec.build().unwrap(), steps);
+        });
+    }
+}
+
+#[test]
+fn a_refused_insert_changes_no_bit() {
+    for kind in Kind::all() {
+        for stash in [0, 8] {
+            let mut filter = Spec::new(2_000, 1e-3).kind(kind).stash(stash).build().unwrap();
+            let mut stream = Stream::new(1);
+            let mut refused = 0;
+            while refused < 100 {
+                let key = stream.draw();
+                let before = filter.clone();
+                if filter.insert(&key).is_err() {
+                    refused += 1;
+                    assert!(filter == before, "{kind} changed though it refused a key");
+                    assert_eq!(filter.stats().insert_failures, refused);
+                }
+            }
+            assert!(filter.stats().load > 0.9 * filter.geometry().load());
+        }
+    }
+}
+
+#[test]
+fn a_slice_that_does_not_fit_says_how_far_it_got() {
+    for kind in Kind::all() {
+        let mut filter = Spec::new(500, 1e-3).kind(kind).build().unwrap();
+        let keys: Vec<u64> = (0..5_000).collect();
+        let stop = filter.insert_slice(&keys).unwrap_err();
+        assert_eq!(filter.len(), stop.done as u64);
+        assert!(stop.done >= 500);
+        assert!(filter.contains_slice(&keys[..stop.done]).into_iter().all(|found| found));
+        let mut answers = Vec::new();
+        let stop = filter.insert_unique_slice(&keys, &mut answers).unwrap_err();
+        assert_eq!(answers.len(), stop.done);
+    }
+}
+
+#[test]
+fn two_l_copies_of_a_key_fit_and_each_is_removed_once() {
+    for kind in Kind::all() {
+        let copies = 2 * u32::from(kind.slots_per_place());
+        let mut filter = Spec::new(1_000, 1e-4).kind(kind).stash(0).build().unwrap();
+        for copy in 1..=copies {
+            filter.insert("egg").unwrap();
+            assert_eq!(filter.count("egg"), Ok(copy));
+        }
+        let full = filter.clone();
+        assert!(filter.insert("egg").is_err(), "{kind}: {copies} copies fill both places");
+        assert!(filter == full);
+        for copy in (0..copies).rev() {
+            assert_eq!(filter.remove("egg"), Ok(true));
+            assert_eq!(filter.count("egg"), Ok(copy));
+        }
+        assert_eq!(filter.remove("egg"), Ok(false));
+        assert!(filter.is_empty());
+    }
+}
+
+#[test]
+fn the_stash_takes_more_copies_and_gives_them_back() {
+    for kind in Kind::all() {
+        let copies = 2 * u32::from(kind.slots_per_place()) + 3;
+        let mut filter = Spec::new(1_000, 1e-4).kind(kind).stash(3).build().unwrap();
+        for _ in 0..copies {
+            filter.insert("egg").unwrap();
+        }
+        assert_eq!(filter.stats().stash_size, 3);
+        assert!(filter.insert("egg").is_err());
+        assert_eq!(filter.count("egg"), Ok(copies));
+        // A removal makes room in the table, and what was kept aside moves in.
+        filter.remove("egg").unwrap();
+        assert_eq!(filter.stats().stash_size, 2);
+        for copy in (0..copies - 1).rev() {
+            assert!(filter.contains("egg"));
+            assert_eq!(filter.remove("egg"), Ok(true));
+            assert_eq!(filter.count("egg"), Ok(copy));
+        }
+        assert_eq!(filter.stats().stash_size, 0);
+    }
+}
+
+#[test]
+fn equal_histories_give_equal_filters_whatever_was_refused() {
+    for kind in Kind::all() {
+        let history = || {
+            let mut filter = Spec::new(300, 1e-3).kind(kind).seed(9).build().unwrap();
+            let mut stream = Stream::new(4);
+            exercise(&mut filter, 1_000, 5_000, &mut stream);
+            filter
+        };
+        assert!(history() == history());
+        let other = Spec::new(300, 1e-3).kind(kind).seed(10).build().unwrap();
+        assert!(history() != other);
+    }
+}
