@@ -52,8 +52,9 @@ impl Model {
         if self.keys.is_empty() {
             return None;
         }
-        let at = crate::reduce::last_draw(pick, self.keys.len() as u64);
-        let key = self.keys.swap_remove(usize::try_from(at).expect("an index of the list"));
+        #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
+        let at = pick as usize % self.keys.len();
+        let key = self.keys.swap_remove(at);
         match self.copies.get_mut(&key) {
             Some(copies) if *copies > 1 => *copies -= 1,
             _ => drop(self.copies.remove(&key)),

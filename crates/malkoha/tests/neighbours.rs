@@ -16,12 +16,12 @@ fn a_full_filter_drops_nobody() {
     for kind in Kind::all() {
         let mut filter = Spec::new(1_000, 0.001).kind(kind).build().unwrap();
         let mut stored = Vec::new();
-        for key in 0..1_600u64 {
+        for key in 0..2_600u64 {
             if filter.insert(&key).is_ok() {
                 stored.push(key);
             }
         }
-        assert!(stored.len() < 1_600);
+        assert!(stored.len() < 2_600);
         assert!(all_found(&filter, &stored), "{kind}");
         assert_eq!(filter.len(), stored.len() as u64);
     }
