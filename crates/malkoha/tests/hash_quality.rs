@@ -52,8 +52,8 @@ fn every_byte_pair_of_a_hash_is_uniform_and_independent() {
 
 #[test]
 fn every_input_bit_changes_every_output_bit_half_of_the_time() {
-    let hasher = KeyHasher::new(5);
     const SAMPLES: u64 = 4096;
+    let hasher = KeyHasher::new(5);
     for input in 0..64 {
         let mut flips = [0u32; 64];
         for sample in 0..SAMPLES {

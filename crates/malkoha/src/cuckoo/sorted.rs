@@ -242,7 +242,7 @@ mod tests {
             assert_eq!(encode(quadruple), number);
         }
         assert_eq!(encode([15; 4]), QUADRUPLES as u64 - 1);
-        assert!(QUADRUPLES < 1 << NUMBER_BITS);
+        const { assert!(QUADRUPLES < 1 << NUMBER_BITS) };
     }
 
     #[test]
