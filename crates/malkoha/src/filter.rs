@@ -10,7 +10,7 @@ use crate::select;
 use crate::stats::{Level, Stats};
 
 /// Keys that are hashed before the first of them is looked up.
-const CHUNK: usize = 256;
+const CHUNK: usize = 2048;
 
 /// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
 ///

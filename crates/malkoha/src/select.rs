@@ -5,7 +5,7 @@
 
 use crate::cuckoo::{
     ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, SemiSortedCuckoo, Signed, SimplifiedCuckoo, Slots,
-    SortedCuckoo,
+    SortedBuckets, SortedCuckoo,
 };
 use crate::engine::Engine;
 use crate::error::Error;
@@ -24,7 +24,7 @@ fn cuckoo(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
         Kind::Classic(_) => Box::new(ClassicCuckoo::new(layout)?),
         Kind::SemiSorted => Box::new(SemiSortedCuckoo::new(layout)?),
         Kind::Simplified(_) => Box::new(SimplifiedCuckoo::new(layout)?),
-        Kind::Sorted => Box::new(SortedCuckoo::new(layout)?),
+        Kind::Sorted => return sorted(layout),
         Kind::Flexible(_) | Kind::Windowed(_) => return slots(layout),
     })
 }
@@ -33,7 +33,7 @@ fn cuckoo(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
 fn slots(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
     macro_rules! choose {
         ($(($bits:literal, $l:literal, $windowed:literal)),* $(,)?) => {
-            match (layout.tag.bits, layout.slots_per_place, layout.kind.is_windowed()) {
+            match (layout.tag_bits(), layout.slots_per_place, layout.kind.is_windowed()) {
                 $(($bits, $l, $windowed) => {
                     Box::new(Cuckoo::<Signed, Slots<Fixed<$bits, $l, $windowed>>>::new(layout)?)
                 })*
@@ -50,4 +50,17 @@ fn slots(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
         (16, 2, true),
         (16, 4, true),
     ])
+}
+
+/// Sorted buckets with signed offsets.
+fn sorted(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
+    macro_rules! choose {
+        ($($bits:literal),*) => {
+            match layout.tag_bits() {
+                $($bits => Box::new(Cuckoo::<Signed, SortedBuckets<$bits>>::new(layout)?),)*
+                _ => Box::new(SortedCuckoo::new(layout)?),
+            }
+        };
+    }
+    Ok(choose![10, 11, 13, 17])
 }

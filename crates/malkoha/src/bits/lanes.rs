@@ -32,13 +32,10 @@ pub(crate) const fn zero_marks(word: u64, ones: u64, highs: u64) -> u64 {
     word.wrapping_sub(ones) & !word & highs
 }
 
-/// The index of the first zero lane.
+/// The index of the first zero lane, given the marks of lanes of `width` bits, of which there is one.
 #[inline(always)]
-pub(crate) const fn first_zero(word: u64, width: u32, ones: u64, highs: u64) -> Option<u32> {
-    match zero_marks(word, ones, highs) {
-        0 => None,
-        marks => Some(marks.trailing_zeros() / width),
-    }
+pub(crate) const fn first(marks: u64, width: u32) -> u32 {
+    marks.trailing_zeros() / width
 }
 
 #[cfg(test)]
@@ -48,7 +45,8 @@ mod tests {
 
     fn check(word: u64, width: u32, lanes: u32) {
         let ones = ones(width, lanes);
-        let found = first_zero(word, width, ones, ones << (width - 1));
+        let marks = zero_marks(word, ones, ones << (width - 1));
+        let found = (marks != 0).then(|| first(marks, width));
         assert_eq!(found, naive::first_zero_lane(word, width, lanes), "{word:#x} in lanes of {width}");
     }
 

@@ -1,54 +1,83 @@
 //! `Words`: a zeroed, cache-line aligned buffer of 64-bit words, read and written by bit field.
 //!
 //! ```text
-//!   word    0                1                ...   last used        spare
-//!          +----------------+----------------+----+----------------+--------+
-//!   bits   | 0 ..        63 | 64 ..      127 |    |                | zeros  |
-//!          +----------------+----------------+----+----------------+--------+
+//!   word    0                1                ...   last used        spare words
+//!          +----------------+----------------+----+----------------+--------+--------+
+//!   bits   | 0 ..        63 | 64 ..      127 |    |                | zeros  | zeros  |
+//!          +----------------+----------------+----+----------------+--------+--------+
 //! ```
 //!
-//! The spare word lets every field be read as two words without asking whether it straddles them.
-#![expect(unsafe_code, reason = "fallible zeroed allocation with a chosen alignment, and prefetching")]
+//! The spare words let every field be read by one load of 8 or 16 bytes from the byte it begins in, without
+//! asking how far it reaches. Large buffers lie on 2 MiB pages where the system has them.
+#![expect(unsafe_code, reason = "chosen alignment and pages, loads across words, and prefetching")]
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
+use memmap2::{MmapMut, MmapOptions};
+
 use crate::error::Error;
 
 /// Bytes of a cache line, and the alignment of every table.
 pub(crate) const LINE_BYTES: usize = 64;
 
+/// Words beyond the last used one.
+const SPARE: u64 = 2;
+
+/// Buffers from this size on are mapped, aligned to this, and ask for pages of this size.
+const PAGE_BYTES: usize = 2 << 20;
+
 /// A fixed number of words, zero at birth.
 pub struct Words {
     first: NonNull<u64>,
     len: usize,
+    memory: Memory,
+}
+
+/// Who gives the memory back.
+enum Memory {
+    /// This type's `Drop`.
+    Heap,
+    /// The mapping's own.
+    Mapped { _map: MmapMut },
 }
 
 impl Words {
-    /// The number of bytes that a buffer for `bits` bits occupies: whole cache lines, spare word included.
+    /// The number of bytes that a buffer for `bits` bits occupies: whole cache lines, spare words included.
     pub(crate) const fn bytes_for(bits: u64) -> u64 {
-        let words = bits.div_ceil(64) + 1;
+        let words = bits.div_ceil(64) + SPARE;
         words.div_ceil(LINE_BYTES as u64 / 8) * LINE_BYTES as u64
     }
 
     /// A zeroed buffer for `bits` bits.
     pub(crate) fn zeroed(bits: u64) -> Result<Self, Error> {
         let bytes = Self::bytes_for(bits);
-        let refused = Error::Allocation { bytes };
-        let size = usize::try_from(bytes).map_err(|_| refused.clone())?;
-        let layout = Layout::from_size_align(size, LINE_BYTES).map_err(|_| refused.clone())?;
-        // SAFETY: the layout's size is not zero, because `bytes_for` counts at least the spare word.
-        let memory = unsafe { alloc_zeroed(layout) };
-        #[expect(clippy::cast_ptr_alignment, reason = "the layout is aligned to a cache line")]
-        let first = NonNull::new(memory.cast::<u64>()).ok_or(refused)?;
-        Ok(Self { first, len: size / 8 })
+        usize::try_from(bytes)
+            .ok()
+            .and_then(|size| if size < 2 * PAGE_BYTES { Self::on_heap(size) } else { Self::mapped(size) })
+            .ok_or(Error::Allocation { bytes })
     }
 
-    /// The layout this buffer was allocated with.
-    fn layout(&self) -> Layout {
-        Layout::from_size_align(self.len * 8, LINE_BYTES).expect("the layout was valid when it was allocated")
+    fn on_heap(size: usize) -> Option<Self> {
+        let layout = Layout::from_size_align(size, LINE_BYTES).ok()?;
+        // SAFETY: the layout's size is not zero, because `bytes_for` counts at least the spare words.
+        let memory = unsafe { alloc_zeroed(layout) };
+        #[expect(clippy::cast_ptr_alignment, reason = "the layout is aligned to a cache line")]
+        let first = NonNull::new(memory.cast::<u64>())?;
+        Some(Self { first, len: size / 8, memory: Memory::Heap })
+    }
+
+    fn mapped(size: usize) -> Option<Self> {
+        // A page more than needed, so that the buffer can begin where a large page begins.
+        let mut map = MmapOptions::new().len(size.checked_add(PAGE_BYTES)?).map_anon().ok()?;
+        // The pages are a wish: without them the buffer is slower and otherwise the same.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
+        let begin = map.as_ptr().align_offset(PAGE_BYTES);
+        let first = NonNull::from(map.get_mut(begin..begin.checked_add(size)?)?).cast::<u64>();
+        Some(Self { first, len: size / 8, memory: Memory::Mapped { _map: map } })
     }
 
     /// Bytes allocated.
@@ -57,21 +86,52 @@ impl Words {
     }
 
     /// Reads the `width` bits (1 to 64) that begin at bit `at`.
+    ///
+    /// # Panics
+    ///
+    /// If the field begins beyond the end of the buffer.
     #[inline(always)]
     pub(crate) fn read(&self, at: u64, width: u32) -> u64 {
         debug_assert!((1..=64).contains(&width), "a field is 1 to 64 bits wide");
-        let (word, shift) = split(at);
+        if cfg!(target_endian = "big") {
+            return self.read_words(at, width);
+        }
+        let (byte, shift) = split::<8>(at);
+        // Up to 57 bits are in the 8 bytes from the byte in which they begin; more may need a ninth.
+        let bits = if width <= 57 {
+            u64::from_le_bytes(self.bytes_at(byte)) >> shift
+        } else {
+            #[expect(clippy::cast_possible_truncation, reason = "the field is in the lower half")]
+            let bits = (u128::from_le_bytes(self.bytes_at(byte)) >> shift) as u64;
+            bits
+        };
+        bits & mask(width)
+    }
+
+    /// The same by whole words, for machines that keep the bytes of a word in the other order.
+    fn read_words(&self, at: u64, width: u32) -> u64 {
+        let (word, shift) = split::<64>(at);
         // The second shift is done in two parts because shifting by 64 is not defined.
-        let low = self[word] >> shift;
-        let high = (self[word + 1] << 1) << (63 - shift);
+        let (low, high) = (self[word] >> shift, (self[word + 1] << 1) << (63 - shift));
         (low | high) & mask(width)
+    }
+
+    /// `N` bytes of the buffer.
+    #[inline(always)]
+    fn bytes_at<const N: usize>(&self, byte: usize) -> [u8; N] {
+        const { assert!(N as u64 <= 8 * SPARE) };
+        assert!(byte + N <= self.len * 8, "a field begins inside the buffer");
+        // SAFETY: the bytes from `byte` to `byte + N` are inside the buffer, as asserted.
+        let from = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
+        // SAFETY: `from` is readable for `N` bytes that are initialised; an array of bytes needs no alignment.
+        unsafe { from.cast::<[u8; N]>().read() }
     }
 
     /// Writes the low `width` bits (1 to 64) of `value` at bit `at`.
     #[inline(always)]
     pub(crate) fn write(&mut self, at: u64, width: u32, value: u64) {
         debug_assert!(value & !mask(width) == 0, "the value fits its field");
-        let (word, shift) = split(at);
+        let (word, shift) = split::<64>(at);
         self[word] = (self[word] & !(mask(width) << shift)) | (value << shift);
         if shift + width > 64 {
             let spilled = 64 - shift;
@@ -82,7 +142,7 @@ impl Words {
     /// Asks the CPU to fetch the cache line that holds bit `at`. Never faults; a hint and nothing more.
     #[inline(always)]
     pub(crate) fn prefetch(&self, at: u64) {
-        let (word, _) = split(at);
+        let (word, _) = split::<64>(at);
         #[cfg(target_arch = "x86_64")]
         {
             use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -95,11 +155,11 @@ impl Words {
     }
 }
 
-/// Word index and bit within the word.
+/// The index of the unit of `BITS` bits that holds bit `at`, and the bit within it.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
-const fn split(at: u64) -> (usize, u32) {
-    ((at / 64) as usize, (at % 64) as u32)
+const fn split<const BITS: u64>(at: u64) -> (usize, u32) {
+    ((at / BITS) as usize, (at % BITS) as u32)
 }
 
 /// The lowest `width` bits set, `width` from 1 to 64.
@@ -131,8 +191,8 @@ impl Clone for Words {
     ///
     /// Like every clone of a collection, when memory runs out.
     fn clone(&self) -> Self {
-        let mut copy =
-            Self::zeroed(self.len as u64 * 64 - 64).expect("memory for a second table of this size");
+        let bits = (self.len as u64 - SPARE) * 64;
+        let mut copy = Self::zeroed(bits).expect("memory for a second table of this size");
         copy.copy_from_slice(self);
         copy
     }
@@ -152,9 +212,12 @@ impl fmt::Debug for Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
-        let layout = self.layout();
-        // SAFETY: `first` came from `alloc_zeroed` with this very layout and is not used again.
-        unsafe { dealloc(self.first.as_ptr().cast(), layout) };
+        if matches!(self.memory, Memory::Heap) {
+            let layout =
+                Layout::from_size_align(self.len * 8, LINE_BYTES).expect("a layout that was allocated");
+            // SAFETY: `first` came from `alloc_zeroed` with this very layout and is not used again.
+            unsafe { dealloc(self.first.as_ptr().cast(), layout) };
+        }
     }
 }
 
@@ -180,19 +243,24 @@ mod tests {
                 words.write(at, width, value);
                 naive::write(&mut model, at, width, value);
                 for probe in at.saturating_sub(70)..at + 70 {
-                    assert_eq!(words.read(probe, width), naive::read(&model, probe, width));
+                    let expected = naive::read(&model, probe, width);
+                    assert_eq!(words.read(probe, width), expected);
+                    assert_eq!(words.read_words(probe, width), expected);
                 }
             }
         }
     }
 
     #[test]
-    fn the_last_field_can_be_read() {
-        let mut words = Words::zeroed(512).unwrap();
-        words.write(511, 1, 1);
-        assert_eq!(words.read(511, 1), 1);
-        assert_eq!(words.read(448, 64), 1 << 63);
-        assert_eq!(words.as_ptr() as usize % LINE_BYTES, 0);
+    fn the_last_field_can_be_read_on_every_kind_of_memory() {
+        for bits in [1, 63, 64, 384, 385, 512, 64 * 1_000_000 - 1] {
+            let mut words = Words::zeroed(bits).unwrap();
+            words.write(bits - 1, 1, 1);
+            assert_eq!(words.read(bits - 1, 1), 1);
+            assert_eq!(words.read(bits - 1, 64), 1);
+            assert_eq!(words.as_ptr() as usize % LINE_BYTES, 0);
+            assert!(words.clone() == words);
+        }
     }
 
     #[test]
@@ -208,5 +276,7 @@ mod tests {
         assert_eq!(words, copy);
         assert_eq!(copy.bytes() as u64, Words::bytes_for(1000));
         assert_eq!(format!("{words:?}"), "Words(192 bytes)");
+        words.write(0, 1, 1);
+        assert_ne!(words, copy);
     }
 }

@@ -39,7 +39,7 @@ use crate::key::KeyHash;
 use place::{Place, Placement};
 use stash::Stash;
 use table::{Entry, Table};
-use tag::Side;
+use tag::{Fingerprint, Side};
 use walk::{Budget, Walk};
 
 /// Fan et al. 2014: XOR with a hash of the fingerprint, buckets.
@@ -49,14 +49,37 @@ pub type SemiSortedCuckoo = Cuckoo<Xor, SortedBuckets>;
 /// Eppstein 2016: XOR with the fingerprint itself, subtables, a stash for each.
 pub type SimplifiedCuckoo = Cuckoo<Subtables, Slots<Dynamic>>;
 /// Schmitz, Zentgraf, Rahmann 2025, section 3.1: signed offsets, buckets.
-pub type FlexibleCuckoo<S = Dynamic> = Cuckoo<Signed, Slots<S>>;
+pub type FlexibleCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
 /// Schmitz, Zentgraf, Rahmann 2025, section 3.2: signed offsets, overlapping windows.
-pub type WindowedCuckoo<S = Dynamic> = Cuckoo<Signed, Slots<S>>;
+pub type WindowedCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
 /// Signed offsets and sorted buckets: any size, and the fewest bits.
 pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
 
-/// Keys whose memory is fetched ahead of being looked at.
-const BATCH: usize = 32;
+/// How many keys ahead of the one that is looked at the memory is asked for.
+const AHEAD: usize = 64;
+
+/// The two places of a key, and what is stored there.
+#[derive(Clone, Copy, Debug)]
+struct Homes {
+    first: Place,
+    second: Place,
+    fingerprint: Fingerprint,
+}
+
+impl Homes {
+    /// Of no key at all.
+    const NOWHERE: Self = Self { first: Place(0), second: Place(0), fingerprint: Fingerprint(1) };
+
+    /// The key as it lies on one side.
+    #[inline(always)]
+    fn on(self, side: Side) -> Entry {
+        let place = match side {
+            Side::First => self.first,
+            Side::Second => self.second,
+        };
+        Entry { place, fingerprint: self.fingerprint, side }
+    }
+}
 
 /// A cuckoo filter: where keys go, and the table they go to.
 ///
@@ -105,30 +128,42 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         })
     }
 
-    /// A key at home: its two entries, one of which the table may hold.
     #[inline(always)]
-    fn homes(&self, hash: KeyHash) -> [Entry; 2] {
-        let (place, fingerprint) = self.placement.locate(hash);
-        let other = self.placement.other(place, fingerprint, Side::First);
-        [
-            Entry { place, fingerprint, side: Side::First },
-            Entry { place: other, fingerprint, side: Side::Second },
-        ]
+    fn homes(&self, hash: KeyHash) -> Homes {
+        let (first, fingerprint) = self.placement.locate(hash);
+        let second = self.placement.other(first, fingerprint, Side::First);
+        Homes { first, second, fingerprint }
+    }
+
+    /// The homes of a key, whose memory is asked for.
+    #[inline(always)]
+    fn approach(&self, hash: KeyHash) -> Homes {
+        let homes = self.homes(hash);
+        self.table.prefetch(homes.first);
+        self.table.prefetch(homes.second);
+        homes
+    }
+
+    /// Whether the table holds a key. No branch depends on the answer, which cannot be foreseen.
+    #[inline(always)]
+    fn in_table(&self, homes: Homes) -> bool {
+        self.table.holds(homes.on(Side::First)) | self.table.holds(homes.on(Side::Second))
     }
 
     #[inline(always)]
-    fn holds(&self, homes: [Entry; 2]) -> bool {
-        self.table.holds(homes[0]) | self.table.holds(homes[1]) || self.stash_count(homes) > 0
+    fn holds(&self, homes: Homes) -> bool {
+        let in_table = self.in_table(homes);
+        if self.stash.is_empty() { in_table } else { in_table || self.stash_count(homes) > 0 }
     }
 
     #[inline(always)]
-    fn stash_count(&self, homes: [Entry; 2]) -> u32 {
-        if self.stash.is_empty() { 0 } else { self.stash.count(self.name(homes[0]), homes[0].fingerprint) }
+    fn stash_count(&self, homes: Homes) -> u32 {
+        if self.stash.is_empty() { 0 } else { self.stash.count(self.name(homes), homes.fingerprint) }
     }
 
-    /// The place under which an entry would be in the stash.
-    fn name(&self, entry: Entry) -> Place {
-        self.placement.canonical(entry.place, entry.fingerprint, entry.side)
+    /// The place under which a key would be in the stash.
+    fn name(&self, homes: Homes) -> Place {
+        self.placement.canonical(homes.first, homes.fingerprint, Side::First)
     }
 
     /// Stores one copy of a key. If there is no room nothing changes.
@@ -139,8 +174,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     }
 
     #[inline(always)]
-    fn insert_at(&mut self, hash: KeyHash, homes: [Entry; 2]) -> Result<(), Full> {
-        if !self.table.put(homes[0]) && !self.table.put(homes[1]) {
+    fn insert_at(&mut self, hash: KeyHash, homes: Homes) -> Result<(), Full> {
+        if !self.table.put(homes.on(Side::First)) && !self.table.put(homes.on(Side::Second)) {
             self.make_room(hash, homes)?;
         }
         self.len += 1;
@@ -149,18 +184,19 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
     /// Stores a key whose two places are full: by a walk, or else in the stash.
     #[cold]
-    fn make_room(&mut self, hash: KeyHash, homes: [Entry; 2]) -> Result<(), Full> {
+    fn make_room(&mut self, hash: KeyHash, homes: Homes) -> Result<(), Full> {
         // If all 2l slots hold this very key, moving them around leads nowhere.
-        let copies = self.table.count(homes[0]) + self.table.count(homes[1]);
+        let copies = self.table.count(homes.on(Side::First)) + self.table.count(homes.on(Side::Second));
         if copies < 2 * self.budget.slots {
-            let steps = self.walk.make_room(&self.placement, &mut self.table, (hash, homes), self.budget);
+            let entries = [homes.on(Side::First), homes.on(Side::Second)];
+            let steps = self.walk.make_room(&self.placement, &mut self.table, (hash, entries), self.budget);
             if let Some(steps) = steps {
                 self.counters.walked(steps);
                 return Ok(());
             }
         }
-        let name = self.name(homes[0]);
-        if self.stash.put(name, homes[0].fingerprint) {
+        let name = self.name(homes);
+        if self.stash.put(name, homes.fingerprint) {
             return Ok(());
         }
         self.counters.failures += 1;
@@ -186,9 +222,9 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Removes one copy of a stored key; `false` if there was none.
     pub fn remove(&mut self, hash: KeyHash) -> bool {
         let homes = self.homes(hash);
-        if self.table.take(homes[0]) || self.table.take(homes[1]) {
-            self.unstash(homes[0].place);
-        } else if self.stash.is_empty() || !self.stash.take(self.name(homes[0]), homes[0].fingerprint) {
+        if self.table.take(homes.on(Side::First)) || self.table.take(homes.on(Side::Second)) {
+            self.unstash(homes.first);
+        } else if self.stash.is_empty() || !self.stash.take(self.name(homes), homes.fingerprint) {
             return false;
         }
         self.len -= 1;
@@ -215,7 +251,9 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     #[must_use]
     pub fn count(&self, hash: KeyHash) -> u32 {
         let homes = self.homes(hash);
-        self.table.count(homes[0]) + self.table.count(homes[1]) + self.stash_count(homes)
+        self.table.count(homes.on(Side::First))
+            + self.table.count(homes.on(Side::Second))
+            + self.stash_count(homes)
     }
 
     /// Removes everything.
@@ -237,20 +275,36 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.len == 0
     }
 
-    /// Runs `visit` on the homes of every key, a batch at a time, after asking for the memory of all of them.
-    #[inline(always)]
-    fn in_batches(&self, hashes: &[KeyHash], mut visit: impl FnMut(usize, [Entry; 2])) {
-        for (batch, hashes) in hashes.chunks(BATCH).enumerate() {
-            let mut homes = [None; BATCH];
-            for (home, hash) in homes.iter_mut().zip(hashes) {
-                let entries = self.homes(*hash);
-                self.table.prefetch(entries[0].place);
-                self.table.prefetch(entries[1].place);
-                *home = Some(entries);
+    /// Answers for every key of a slice into a slice of equal length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn contains_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+        assert_eq!(hashes.len(), answers.len(), "as many answers as keys");
+        self.in_table_slice(hashes, answers);
+        if !self.stash.is_empty() {
+            for (answer, hash) in answers.iter_mut().zip(hashes).filter(|(answer, _)| !**answer) {
+                *answer = self.stash_count(self.homes(*hash)) > 0;
             }
-            for (i, entries) in homes.into_iter().flatten().enumerate() {
-                visit(batch * BATCH + i, entries);
-            }
+        }
+    }
+
+    /// Looks keys up in the table, asking for the memory of later ones while it looks at earlier ones.
+    fn in_table_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+        let mut ring = [Homes::NOWHERE; AHEAD];
+        let (begin, rest) = hashes.split_at(AHEAD.min(hashes.len()));
+        for (homes, &hash) in ring.iter_mut().zip(begin) {
+            *homes = self.approach(hash);
+        }
+        let (answers, last) = answers.split_at_mut(rest.len());
+        for (i, (answer, &hash)) in answers.iter_mut().zip(rest).enumerate() {
+            let homes = &mut ring[i % AHEAD];
+            *answer = self.in_table(*homes);
+            *homes = self.approach(hash);
+        }
+        for (i, answer) in last.iter_mut().enumerate() {
+            *answer = self.in_table(ring[(rest.len() + i) % AHEAD]);
         }
     }
 }
@@ -277,13 +331,11 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
-        self.in_batches(hashes, |i, homes| answers[i] = self.holds(homes));
+        self.contains_slice(hashes, answers);
     }
 
     fn prefetch(&self, hash: KeyHash) {
-        let homes = self.homes(hash);
-        self.table.prefetch(homes[0].place);
-        self.table.prefetch(homes[1].place);
+        self.approach(hash);
     }
 
     fn clear(&mut self) {

@@ -15,7 +15,7 @@
 //! and pays for it with one bit in the tag, the side, which a search compares like the rest, so that the bit
 //! is not lost to the rate.
 
-use crate::key::{KeyHash, mix};
+use crate::key::KeyHash;
 use crate::reduce::{draw, last_draw};
 
 use super::layout::CuckooLayout;
@@ -40,6 +40,13 @@ pub trait Placement: Clone + Send + Sync + core::fmt::Debug + 'static {
     fn canonical(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
 }
 
+/// A hash of a fingerprint, good in its upper bits.
+#[inline(always)]
+const fn scatter(fingerprint: Fingerprint) -> u64 {
+    let z = fingerprint.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (z ^ (z >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93)
+}
+
 /// Fan et al.: place XOR a hash of the fingerprint, among a power of two of places.
 #[derive(Clone, Debug)]
 pub struct Xor {
@@ -62,7 +69,7 @@ impl Placement for Xor {
     #[inline(always)]
     fn other(&self, place: Place, fingerprint: Fingerprint, _: Side) -> Place {
         // Never zero: the two places must differ.
-        let distance = 1 + last_draw(mix(fingerprint.0), self.places - 1);
+        let distance = 1 + last_draw(scatter(fingerprint), self.places - 1);
         Place(place.0 ^ distance)
     }
 
@@ -174,7 +181,7 @@ impl Placement for Signed {
 
     #[inline(always)]
     fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
-        let (byte, rest) = draw(mix(fingerprint.0), 256);
+        let (byte, rest) = draw(scatter(fingerprint), 256);
         if byte < self.near {
             let offset = self.least + last_draw(rest, self.near_span);
             let inside = match side {
@@ -199,6 +206,7 @@ impl Placement for Signed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::mix;
     use crate::kind::Kind;
     use crate::spec::{Offsets, Spec};
 

@@ -112,9 +112,11 @@ impl<S: Shape> Slots<S> {
         (place.0 * u64::from(search.stride) + u64::from(slot)) * u64::from(search.tag.bits)
     }
 
-    /// The first slot of a place whose content, with `sought(group)` taken away, is nothing.
+    /// Compares the slots of a place, a group of lanes at a time, with the tags sought there. Calls `answer`
+    /// with the number of the group's first slot and marks at the slots that are equal, of which only the
+    /// first is certain, until it has seen enough.
     #[inline(always)]
-    fn find(&self, place: Place, sought: impl Fn(usize) -> u64) -> Option<u32> {
+    fn compare(&self, place: Place, sought: impl Fn(usize) -> u64, mut answer: impl FnMut(u32, u64) -> bool) {
         let search = self.shape.search();
         let mut slot = 0;
         let mut group = 0;
@@ -125,23 +127,34 @@ impl<S: Shape> Slots<S> {
             let content = self.words.read(self.bit(place, slot), width);
             let ones = search.ones & used;
             let highs = ones << (search.tag.bits - 1);
-            let lane = lanes::first_zero(content ^ (sought(group) & used), search.tag.bits, ones, highs);
-            if let Some(lane) = lane {
-                return Some(slot + lane);
+            if answer(slot, lanes::zero_marks(content ^ (sought(group) & used), ones, highs)) {
+                break;
             }
             slot += lanes;
             group += 1;
         }
-        None
     }
 
-    /// The slot of an entry's place that holds it.
+    /// The first slot of a place that holds what is sought there.
     #[inline(always)]
-    fn find_entry(&self, entry: Entry) -> Option<u32> {
+    fn find(&self, place: Place, sought: impl Fn(usize) -> u64) -> Option<u32> {
+        let mut found = None;
+        self.compare(place, sought, |slot, marks| {
+            if marks != 0 {
+                found = Some(slot + lanes::first(marks, self.shape.search().tag.bits));
+            }
+            found.is_some()
+        });
+        found
+    }
+
+    /// What the lanes of each group hold if they hold an entry.
+    #[inline(always)]
+    fn sought(&self, entry: Entry) -> impl Fn(usize) -> u64 {
         let search = self.shape.search();
         let base = search.tag.base(entry.fingerprint).wrapping_mul(search.ones);
         let stamps = &search.stamps[entry.side as usize];
-        self.find(entry.place, |group| base + stamps[group])
+        move |group| base + stamps[group]
     }
 
     fn read(&self, place: Place, slot: u32) -> Tag {
@@ -167,7 +180,13 @@ impl<S: Shape> Table for Slots<S> {
 
     #[inline(always)]
     fn holds(&self, entry: Entry) -> bool {
-        self.find_entry(entry).is_some()
+        // All groups are compared before anything is decided.
+        let mut all = 0;
+        self.compare(entry.place, self.sought(entry), |_, marks| {
+            all |= marks;
+            false
+        });
+        all != 0
     }
 
     fn count(&self, entry: Entry) -> u32 {
@@ -184,7 +203,7 @@ impl<S: Shape> Table for Slots<S> {
 
     #[inline(always)]
     fn take(&mut self, entry: Entry) -> bool {
-        let Some(slot) = self.find_entry(entry) else { return false };
+        let Some(slot) = self.find(entry.place, self.sought(entry)) else { return false };
         self.write(entry.place, slot, Tag::EMPTY);
         true
     }

@@ -15,7 +15,7 @@
 //! counted in the order of d, then c, then b, then a. Empty slots are zero tags, so they come first. A set of
 //! four tags has exactly one image, so putting a tag in and taking it out again restores every bit.
 
-use crate::bits::{Words, words::mask};
+use crate::bits::{Words, lanes, words::mask};
 
 use super::layout::CuckooLayout;
 use super::place::Place;
@@ -80,67 +80,90 @@ fn decode(number: u64) -> u64 {
     u64::from(DECODED.get(number as usize).copied().unwrap_or(0))
 }
 
-/// Buckets of four sorted tags.
+/// Buckets of four sorted tags of `TAG_BITS` bits; of any width, known at run time, if that is 0.
 #[derive(Clone, Debug)]
-pub struct SortedBuckets {
+pub struct SortedBuckets<const TAG_BITS: u32 = 0> {
     words: Words,
     tag: Anatomy,
-    /// Bits of a tag that are stored as they are.
-    rest: u32,
 }
 
 impl SortedBuckets {
-    /// The slots of a bucket.
-    pub(crate) const SLOTS: usize = 4;
-
     /// The bits that four tags of `tag_bits` bits take.
     pub(crate) const fn bucket_bits(tag_bits: u32) -> u32 {
         NUMBER_BITS + 4 * (tag_bits - 4)
     }
+}
+
+impl<const TAG_BITS: u32> SortedBuckets<TAG_BITS> {
+    /// Bits of a tag that are stored as they are.
+    #[inline(always)]
+    fn rest(&self) -> u32 {
+        (if TAG_BITS == 0 { self.tag.bits } else { TAG_BITS }) - 4
+    }
+
+    /// Bits of a bucket.
+    #[inline(always)]
+    fn width(&self) -> u32 {
+        NUMBER_BITS + 4 * self.rest()
+    }
 
     #[inline(always)]
     fn bit(&self, place: Place) -> u64 {
-        place.0 * u64::from(Self::bucket_bits(self.tag.bits))
+        place.0 * u64::from(self.width())
+    }
+
+    /// A bucket in two parts: the quadruple of its upper bits, four bits each, and the rests side by side. Only
+    /// for rests that fit one word.
+    #[inline(always)]
+    fn halves(&self, place: Place) -> (u64, u64) {
+        let at = self.bit(place);
+        if self.width() <= 64 {
+            let bucket = self.words.read(at, self.width());
+            (decode(bucket & mask(NUMBER_BITS)), bucket >> NUMBER_BITS)
+        } else {
+            let number = self.words.read(at, NUMBER_BITS);
+            (decode(number), self.words.read(at + u64::from(NUMBER_BITS), 4 * self.rest()))
+        }
     }
 
     /// The tags of a bucket, ascending.
     #[inline(always)]
-    fn load(&self, place: Place) -> [u64; Self::SLOTS] {
-        let at = self.bit(place);
-        let width = Self::bucket_bits(self.tag.bits);
-        if self.rest == 0 {
-            let highs = decode(self.words.read(at, NUMBER_BITS));
-            core::array::from_fn(|i| highs >> (4 * i) & 15)
-        } else if width <= 64 {
-            let bucket = self.words.read(at, width);
-            let highs = decode(bucket & mask(NUMBER_BITS));
-            let rests = bucket >> NUMBER_BITS;
+    fn load(&self, place: Place) -> [u64; 4] {
+        let tag = |upper: u64, i: usize, rest: u64| (upper >> (4 * i) & 15) << self.rest() | rest;
+        if self.rest() == 0 {
+            let upper = decode(self.words.read(self.bit(place), NUMBER_BITS));
+            core::array::from_fn(|i| tag(upper, i, 0))
+        } else if self.rest() <= 16 {
+            let (upper, rests) = self.halves(place);
             core::array::from_fn(|i| {
-                (highs >> (4 * i) & 15) << self.rest
-                    | rests >> (i as u64 * u64::from(self.rest)) & mask(self.rest)
+                tag(upper, i, rests >> (i as u64 * u64::from(self.rest())) & mask(self.rest()))
             })
         } else {
-            let highs = decode(self.words.read(at, NUMBER_BITS));
-            let rests = at + u64::from(NUMBER_BITS);
-            core::array::from_fn(|i| {
-                (highs >> (4 * i) & 15) << self.rest
-                    | self.words.read(rests + i as u64 * u64::from(self.rest), self.rest)
-            })
+            let at = self.bit(place);
+            let upper = decode(self.words.read(at, NUMBER_BITS));
+            let rest = |i: usize| at + u64::from(NUMBER_BITS) + i as u64 * u64::from(self.rest());
+            core::array::from_fn(|i| tag(upper, i, self.words.read(rest(i), self.rest())))
         }
     }
 
     /// Stores four tags in ascending order.
     #[inline(always)]
-    fn store(&mut self, place: Place, mut tags: [u64; Self::SLOTS]) {
+    fn store(&mut self, place: Place, mut tags: [u64; 4]) {
         sort(&mut tags);
         let at = self.bit(place);
-        let number = encode(tags.map(|tag| tag >> self.rest));
+        let number = encode(tags.map(|tag| tag >> self.rest()));
+        let rests = tags.map(|tag| tag & !(u64::MAX << self.rest()));
+        if self.width() <= 64 {
+            let side_by_side =
+                |bucket, (i, rest): (usize, u64)| bucket | rest << (i as u64 * u64::from(self.rest()));
+            let rests = rests.into_iter().enumerate().fold(0, side_by_side);
+            self.words.write(at, self.width(), rests << NUMBER_BITS | number);
+            return;
+        }
         self.words.write(at, NUMBER_BITS, number);
-        if self.rest > 0 {
-            for (i, tag) in tags.into_iter().enumerate() {
-                let rest = at + u64::from(NUMBER_BITS) + i as u64 * u64::from(self.rest);
-                self.words.write(rest, self.rest, tag & mask(self.rest));
-            }
+        for (i, rest) in rests.into_iter().enumerate() {
+            let at = at + u64::from(NUMBER_BITS) + i as u64 * u64::from(self.rest());
+            self.words.write(at, self.rest(), rest);
         }
     }
 
@@ -159,6 +182,14 @@ impl SortedBuckets {
     }
 }
 
+/// Moves four fields of four bits apart, into lanes of `width` bits.
+#[inline(always)]
+const fn spread(fields: u64, width: u32) -> u64 {
+    let pairs = fields & 0xFF | (fields & 0xFF00) << (2 * width - 8);
+    let low = 0xF | 0xF << (2 * width);
+    pairs & low | (pairs & low << 4) << (width - 4)
+}
+
 /// Sorts four numbers with five comparisons.
 #[inline(always)]
 fn sort(tags: &mut [u64; 4]) {
@@ -173,16 +204,26 @@ fn sort(tags: &mut [u64; 4]) {
     order(1, 2);
 }
 
-impl Table for SortedBuckets {
+impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
     fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
-        let bits = layout.places * u64::from(Self::bucket_bits(layout.tag.bits));
-        Ok(Self { words: Words::zeroed(bits)?, tag: layout.tag, rest: layout.tag.bits - 4 })
+        assert!(TAG_BITS == 0 || TAG_BITS == layout.tag.bits, "the width is chosen for its layout");
+        let width = SortedBuckets::bucket_bits(layout.tag.bits);
+        Ok(Self { words: Words::zeroed(layout.places * u64::from(width))?, tag: layout.tag })
     }
 
     #[inline(always)]
     fn holds(&self, entry: Entry) -> bool {
         let tag = self.tag(entry).0;
-        self.load(entry.place).contains(&tag)
+        let rest = self.rest();
+        if !(4..=16).contains(&rest) {
+            return self.load(entry.place).contains(&tag);
+        }
+        // Four lanes as wide as a rest: one is zero if upper bits and rest both agree.
+        let ones = lanes::ones(rest, 4);
+        let (upper, rests) = self.halves(entry.place);
+        let difference =
+            (spread(upper, rest) ^ ((tag >> rest) * ones)) | (rests ^ ((tag & mask(rest)) * ones));
+        lanes::zero_marks(difference, ones, ones << (rest - 1)) != 0
     }
 
     fn count(&self, entry: Entry) -> u32 {
@@ -249,6 +290,16 @@ mod tests {
     fn numbers_beyond_the_last_are_harmless() {
         for number in QUADRUPLES as u64..1 << NUMBER_BITS {
             assert_eq!(decode(number), 0);
+        }
+    }
+
+    #[test]
+    fn fields_are_spread_into_lanes() {
+        for width in 4..=16 {
+            for fields in [0x0, 0x1234, 0xFFFF, 0xF00F, 0x8421] {
+                let expected: u64 = (0..4).map(|i| (fields >> (4 * i) & 15) << (i * width)).sum();
+                assert_eq!(spread(fields, width as u32), expected, "{fields:#x} in lanes of {width}");
+            }
         }
     }
 

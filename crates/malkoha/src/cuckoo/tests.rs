@@ -138,49 +138,60 @@ fn compiled_shapes_agree_with_one_slot_at_a_time() {
     slots_against_naive::<Fixed<16, 4, true>>(&layout(Kind::Windowed(4), 16, 13));
 }
 
-#[test]
-fn sorted_buckets_of_every_width_agree_with_lists() {
-    for kind in [Kind::Sorted, Kind::SemiSorted] {
-        for bits in 4..=60 {
-            let layout = layout(kind, bits, 7);
-            let mut table = SortedBuckets::new(&layout).unwrap();
-            let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); 7];
-            let mut stream = Stream::new(u64::from(bits));
-            for _ in 0..600 {
-                let entry = entry(&layout, &mut stream);
-                let bucket = &mut buckets[entry.place.0 as usize];
-                let at = bucket.iter().position(|held| *held == entry);
-                match (stream.below(3), at) {
-                    (0, Some(at)) => {
-                        bucket.swap_remove(at);
-                        assert!(table.take(entry));
-                    }
-                    (0, None) => assert!(!table.take(entry)),
-                    (1, _) if bucket.len() == 4 => {
-                        let before = table.words().to_vec();
-                        let (victim, swap) = table.swap(entry, stream.below(4) as u32);
-                        let at = bucket.iter().position(|held| *held == victim).expect("a victim was there");
-                        if stream.below(2) == 0 {
-                            table.undo(swap);
-                            assert_eq!(table.words().to_vec(), before);
-                        } else {
-                            bucket[at] = entry;
-                        }
-                    }
-                    _ => {
-                        assert_eq!(table.put(entry), bucket.len() < 4);
-                        if bucket.len() < 4 {
-                            bucket.push(entry);
-                        }
-                    }
+/// Random operations on sorted buckets and on plain lists, compared after each.
+fn sorted_against_lists<const TAG_BITS: u32>(layout: &CuckooLayout) {
+    let bits = layout.tag_bits();
+    let mut table = SortedBuckets::<TAG_BITS>::new(layout).unwrap();
+    let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); 7];
+    let mut stream = Stream::new(u64::from(bits));
+    for _ in 0..600 {
+        let entry = entry(layout, &mut stream);
+        let bucket = &mut buckets[entry.place.0 as usize];
+        let at = bucket.iter().position(|held| *held == entry);
+        match (stream.below(3), at) {
+            (0, Some(at)) => {
+                bucket.swap_remove(at);
+                assert!(table.take(entry));
+            }
+            (0, None) => assert!(!table.take(entry)),
+            (1, _) if bucket.len() == 4 => {
+                let before = table.words().to_vec();
+                let (victim, swap) = table.swap(entry, stream.below(4) as u32);
+                let at = bucket.iter().position(|held| *held == victim).expect("a victim was there");
+                if stream.below(2) == 0 {
+                    table.undo(swap);
+                    assert_eq!(table.words().to_vec(), before);
+                } else {
+                    bucket[at] = entry;
                 }
-                for probe in [entry, self::entry(&layout, &mut stream)] {
-                    let copies =
-                        buckets[probe.place.0 as usize].iter().filter(|held| **held == probe).count();
-                    assert_eq!(table.count(probe), copies as u32, "{probe:?} with {bits} bits");
-                    assert_eq!(table.holds(probe), copies > 0);
+            }
+            _ => {
+                assert_eq!(table.put(entry), bucket.len() < 4);
+                if bucket.len() < 4 {
+                    bucket.push(entry);
                 }
             }
         }
+        for probe in [entry, self::entry(layout, &mut stream)] {
+            let copies = buckets[probe.place.0 as usize].iter().filter(|held| **held == probe).count();
+            assert_eq!(table.count(probe), copies as u32, "{probe:?} with {bits} bits");
+            assert_eq!(table.holds(probe), copies > 0);
+        }
     }
+}
+
+#[test]
+fn sorted_buckets_of_every_width_agree_with_lists() {
+    for bits in 4..=60 {
+        sorted_against_lists::<0>(&layout(Kind::Sorted, bits, 7));
+        sorted_against_lists::<0>(&layout(Kind::SemiSorted, bits, 7));
+    }
+}
+
+#[test]
+fn compiled_widths_of_sorted_buckets_agree_with_lists() {
+    sorted_against_lists::<10>(&layout(Kind::Sorted, 10, 7));
+    sorted_against_lists::<11>(&layout(Kind::Sorted, 11, 7));
+    sorted_against_lists::<13>(&layout(Kind::Sorted, 13, 7));
+    sorted_against_lists::<17>(&layout(Kind::Sorted, 17, 7));
 }
