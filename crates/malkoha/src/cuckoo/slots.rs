@@ -209,19 +209,20 @@ impl<S: Shape> Table for Slots<S> {
     }
 
     #[inline(always)]
-    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
-        let old = self.read(entry.place, rank);
-        let new = self.tag(entry, rank);
-        self.write(entry.place, rank, new);
+    fn resident(&self, place: Place, rank: u32) -> Entry {
         let search = self.shape.search();
-        let (fingerprint, side, old_rank) = search.tag.parts(old);
-        let place = if search.stride == 1 {
-            // A window that holds this slot may begin elsewhere; its tag says how far back.
-            Place(entry.place.0 + u64::from(rank) - old_rank)
-        } else {
-            entry.place
-        };
-        (Entry { place, fingerprint, side }, Swap { place: entry.place, rank, old, new })
+        let (fingerprint, side, own_rank) = search.tag.parts(self.read(place, rank));
+        // A window that holds this slot may begin elsewhere; its tag says how far back.
+        let place = if search.stride == 1 { Place(place.0 + u64::from(rank) - own_rank) } else { place };
+        Entry { place, fingerprint, side }
+    }
+
+    #[inline(always)]
+    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let victim = self.resident(entry.place, rank);
+        let (old, new) = (self.read(entry.place, rank), self.tag(entry, rank));
+        self.write(entry.place, rank, new);
+        (victim, Swap { place: entry.place, rank, old, new })
     }
 
     fn undo(&mut self, swap: Swap) {

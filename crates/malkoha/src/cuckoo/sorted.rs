@@ -242,6 +242,12 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
     }
 
     #[inline(always)]
+    fn resident(&self, place: Place, rank: u32) -> Entry {
+        let (fingerprint, side, _) = self.tag.parts(Tag(self.load(place)[rank as usize]));
+        Entry { place, fingerprint, side }
+    }
+
+    #[inline(always)]
     fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
         let mut tags = self.load(entry.place);
         let (old, new) = (Tag(tags[rank as usize]), self.tag(entry));

@@ -40,6 +40,9 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Takes one copy of an entry out of its place; `false` if there is none.
     fn take(&mut self, entry: Entry) -> bool;
 
+    /// What lies at `rank` of a place that is full.
+    fn resident(&self, place: Place, rank: u32) -> Entry;
+
     /// Puts an entry in the stead of the tag at `rank` of its place, which is full. Returns the victim, as it
     /// lay, and how to undo this.
     fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);

@@ -1,10 +1,10 @@
 //! The walk: making room for a key by moving others to their other place.
 //!
 //! ```text
-//!   both places of the key are full
+//!   both places of the key are full; begin in one of them
 //!   repeat, within the budget of steps:
-//!       put the key in the stead of a victim in its place
-//!       if the victim fits elsewhere in its own window, or in its other place: done
+//!       if one of those who live here fits elsewhere: move it, put the key in its stead, done
+//!       put the key in the stead of one of them, the victim
 //!       the victim is now the key, and its other place is the place
 //!   undo every step, last first
 //! ```
@@ -47,7 +47,7 @@ pub(crate) struct Budget {
     pub(crate) slots: u32,
     /// Steps that a walk may take.
     pub(crate) steps: u32,
-    /// Whether a victim may also fit elsewhere in the place it came from.
+    /// Whether one who lives in a place may also fit elsewhere in it.
     pub(crate) windowed: bool,
 }
 
@@ -65,22 +65,31 @@ impl Walk {
         let mut homeless = homes[picks.pick(2) as usize];
         self.swaps.clear();
         for step in 1..=budget.steps {
-            let (victim, swap) = table.swap(homeless, picks.pick(budget.slots));
+            let begin = picks.pick(budget.slots);
+            for rank in (begin..budget.slots).chain(0..begin) {
+                let resident = table.resident(homeless.place, rank);
+                // In a window of its own a resident may also fit beside where it is.
+                if (budget.windowed && table.put(resident)) || table.put(moved(placement, resident)) {
+                    table.swap(homeless, rank);
+                    return Some(u64::from(step));
+                }
+            }
+            let (victim, swap) = table.swap(homeless, begin);
             self.swaps.push(swap);
-            if budget.windowed && table.put(victim) {
-                return Some(u64::from(step));
-            }
-            let place = placement.other(victim.place, victim.fingerprint, victim.side);
-            homeless = Entry { place, side: victim.side.flip(), ..victim };
-            if table.put(homeless) {
-                return Some(u64::from(step));
-            }
+            homeless = moved(placement, victim);
         }
         while let Some(swap) = self.swaps.pop() {
             table.undo(swap);
         }
         None
     }
+}
+
+/// An entry in its other place.
+#[inline(always)]
+fn moved<P: Placement>(placement: &P, entry: Entry) -> Entry {
+    let place = placement.other(entry.place, entry.fingerprint, entry.side);
+    Entry { place, side: entry.side.flip(), ..entry }
 }
 
 impl Clone for Walk {
