@@ -94,6 +94,9 @@ mod tests {
     /// As full as the quotient filter allows, which is the strictest.
     const KEYS: usize = (1 << 16) * 19 / 20;
 
+    /// Those whose rate the caller chooses. Of 200000 strangers 195 are found at 2^-10, give or take 14.
+    const TAKE_A_RATE: [&str; 3] = ["qfilter", "fastbloom", "bloomfilter (SipHash)"];
+
     #[test]
     fn every_peer_finds_what_it_stored_and_little_else() {
         let keys: Vec<u64> = (0..KEYS as u64).collect();
@@ -103,7 +106,8 @@ mod tests {
             peer.insert(&keys).unwrap();
             assert_eq!(hits(&*peer, &keys), KEYS, "{} lost a key", offer.name);
             let rate = hits(&*peer, &strangers) as f64 / strangers.len() as f64;
-            assert!(rate < 0.04, "{} has a rate of {rate}", offer.name);
+            let most = if TAKE_A_RATE.contains(&offer.name) { 1.4 * 2f64.powi(-10) } else { 0.04 };
+            assert!(rate < most, "{} has a rate of {rate}", offer.name);
             let bits_per_key = peer.bytes() as f64 * 8.0 / KEYS as f64;
             assert!((8.0..25.0).contains(&bits_per_key), "{} takes {bits_per_key} bits", offer.name);
         }

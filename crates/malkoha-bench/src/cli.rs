@@ -76,6 +76,10 @@ pub(crate) struct SpeedArgs {
     #[arg(long)]
     pub(crate) fills: Option<usize>,
 
+    /// Per cent of the keys looked up that are present.
+    #[arg(long, value_delimiter = ',', default_value = "0,50,100")]
+    pub(crate) present: Vec<u64>,
+
     /// Keys that are looked up in one turn.
     #[arg(long, default_value_t = 4 << 20)]
     pub(crate) queries: usize,

@@ -158,6 +158,23 @@ fn huge_bytes(smaps: &str, range: std::ops::Range<usize>) -> usize {
     (kib * 1024).min(range.len())
 }
 
+/// MiB of this process on 2 MiB pages.
+pub(crate) fn huge_mebibytes() -> usize {
+    rollup("AnonHugePages:")
+}
+
+/// MiB of this process that are in memory.
+pub(crate) fn resident_mebibytes() -> usize {
+    rollup("Rss:")
+}
+
+fn rollup(name: &str) -> usize {
+    let text = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    kib.unwrap_or(0) / 1024
+}
+
 fn hex(digits: &str) -> Option<usize> {
     usize::from_str_radix(digits, 16).ok()
 }

@@ -18,6 +18,7 @@ use crate::access::{Access, Ruler, reduce};
 use crate::cli::SpeedArgs;
 use crate::contestants::{Contestant, Entry, Size, Way};
 use crate::measure::{self, Series};
+use crate::memory;
 
 /// Where keys begin that are never stored: those that are looked up, and those that the rate is measured with.
 const ABSENT: u64 = 1 << 40;
@@ -35,6 +36,15 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
+    /// Where it stands in tables.
+    pub(crate) fn order(self) -> impl Ord {
+        match self {
+            Self::Insert(way) => (0, 0, way as usize, 0),
+            Self::Find { way, percent, threads } => (1, threads, way as usize, percent),
+            Self::Remove => (2, 0, 0, 0),
+        }
+    }
+
     pub(crate) fn threads(self) -> usize {
         if let Self::Find { threads, .. } = self { threads } else { 1 }
     }
@@ -139,7 +149,8 @@ impl<'a> Race<'a> {
     }
 
     pub(crate) fn run(mut self) -> Result<Vec<Standing>, Box<dyn Error>> {
-        eprintln!("  on 2 MiB pages: {:.0} % of the ruler", self.ruler.huge_share() * 100.0);
+        let (huge, all) = (memory::huge_mebibytes(), memory::resident_mebibytes());
+        eprintln!("  {huge} of {all} MiB of this process are on 2 MiB pages");
         self.fill()?;
         self.rates();
         self.find()?;
@@ -161,10 +172,17 @@ impl<'a> Race<'a> {
                 eprintln!("  fill {turn} of {turns}: {}", standing.name);
                 let ways = entry.insert_ways();
                 let keys = &self.keys[..usize::try_from(entry.keys())?];
+                // Small filters are filled several times over, or the clock would see little but noise.
+                let rounds = u32::try_from((self.args.queries / keys.len().max(1)).clamp(1, 16))?;
                 for way in &ways[if self.args.finds_only { ways.len() - 1 } else { 0 }..] {
-                    *filter = entry.make()?;
-                    let (time, result) = measure::time(|| filter.insert(*way, keys));
-                    result.map_err(|error| format!("{}: {error}", standing.name))?;
+                    let mut time = Duration::ZERO;
+                    for _ in 0..rounds {
+                        *filter = entry.make()?;
+                        let (once, result) = measure::time(|| filter.insert(*way, keys));
+                        result.map_err(|error| format!("{}: {error}", standing.name))?;
+                        time += once;
+                    }
+                    let time = time / rounds;
                     standing.push(Operation::Insert(*way), measure::mega_per_second(keys.len(), time), limit);
                 }
             }
@@ -195,7 +213,9 @@ impl<'a> Race<'a> {
     fn find(&mut self) -> Result<(), Box<dyn Error>> {
         // Every contestant is asked for the same keys: of those that the smallest holds.
         let stored = self.lanes.iter().map(|lane| lane.standing.keys).min().unwrap_or(0);
-        let queries = [0, 50, 100].map(|percent| (percent, queries(self.args.queries, stored, percent)));
+        let queries =
+            self.args.present.iter().map(|percent| (*percent, queries(self.args.queries, stored, *percent)));
+        let queries: Vec<_> = queries.collect();
         let mut asked = [(Way::OneByOne, 1), (Way::Slice, 1), (Way::Slice, self.args.threads)].to_vec();
         asked.dedup();
         for turn in 1..=self.args.repeats {

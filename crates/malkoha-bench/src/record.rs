@@ -15,6 +15,8 @@ pub(crate) struct Origin {
     commit: String,
     compiler: String,
     date: String,
+    /// The load average of the last minute when the run began: far from 0, others disturbed it.
+    load_average: String,
     parameters: String,
 }
 
@@ -26,16 +28,18 @@ impl Origin {
             commit: answer_of("git", &["describe", "--always", "--abbrev=40", "--dirty"]),
             compiler: env!("MALKOHA_COMPILER").to_owned(),
             date: answer_of("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]),
+            load_average: first_word("/proc/loadavg"),
             parameters: env::args().skip(1).collect::<Vec<_>>().join(" "),
         }
     }
 
-    fn columns(&self) -> [(&'static str, &str); 5] {
+    fn columns(&self) -> [(&'static str, &str); 6] {
         [
             ("machine", &self.machine),
             ("commit", &self.commit),
             ("compiler", &self.compiler),
             ("date", &self.date),
+            ("load_average", &self.load_average),
             ("parameters", &self.parameters),
         ]
     }
@@ -44,7 +48,7 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, fact) in self.columns() {
-            writeln!(f, "{name:11} {fact}")?;
+            writeln!(f, "{name:12} {fact}")?;
         }
         Ok(())
     }
@@ -94,6 +98,11 @@ fn machine() -> String {
     )
 }
 
+fn first_word(file: &str) -> String {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().next().unwrap_or("?").to_owned()
+}
+
 /// What a command says, or "?" if it cannot be asked.
 fn answer_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
@@ -112,13 +121,14 @@ mod tests {
             commit: "c".to_owned(),
             compiler: "d".to_owned(),
             date: "e".to_owned(),
+            load_average: "0.5".to_owned(),
             parameters: "f".to_owned(),
         };
         let mut table = Table::new("", &["kind"]);
         table.push(vec![Cell::text("sorted")]);
         assert_eq!(
             csv(&table, &origin),
-            "machine,commit,compiler,date,parameters,kind\n\"a, b\",c,d,e,f,sorted\n"
+            "machine,commit,compiler,date,load_average,parameters,kind\n\"a, b\",c,d,e,0.5,f,sorted\n"
         );
     }
 }

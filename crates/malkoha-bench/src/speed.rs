@@ -129,6 +129,7 @@ fn operations(standings: &[&Standing]) -> Vec<Operation> {
             operations.push(outcome.operation);
         }
     }
+    operations.sort_by_key(|operation| operation.order());
     operations
 }
 
