@@ -158,9 +158,9 @@ impl<'a> Race<'a> {
         Ok(self.lanes.into_iter().map(|lane| lane.standing).collect())
     }
 
-    /// The limit at this moment.
+    /// The limit at this moment, by as many keys as are looked up in one turn.
     fn limit(&mut self, access: Access, threads: usize) -> (Access, f64) {
-        (access, self.ruler.best(access, self.args.queries / 4, threads).0)
+        (access, self.ruler.limit(access, self.args.queries / threads, threads))
     }
 
     fn fill(&mut self) -> Result<(), Box<dyn Error>> {
