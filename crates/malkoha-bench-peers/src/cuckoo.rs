@@ -1,0 +1,34 @@
+//! `cuckoofilter`: buckets of four 8-bit fingerprints, a power of two of them.
+
+use cuckoofilter::CuckooFilter;
+
+use crate::mixer::Mixer;
+use crate::{Peer, Refused};
+
+/// The rate is what 8 bits give, about 0.03.
+pub(crate) fn cuckoofilter(keys: usize, _rate: f64) -> Box<dyn Peer> {
+    Box::new(CuckooFilter::<Mixer>::with_capacity(keys))
+}
+
+impl Peer for CuckooFilter<Mixer> {
+    fn insert(&mut self, keys: &[u64]) -> Result<(), Refused> {
+        for (done, key) in keys.iter().enumerate() {
+            self.add(key).map_err(|_| Refused { done })?;
+        }
+        Ok(())
+    }
+
+    fn contains(&self, keys: &[u64], answers: &mut [bool]) {
+        for (key, answer) in keys.iter().zip(answers) {
+            *answer = CuckooFilter::contains(self, key);
+        }
+    }
+
+    fn remove(&mut self, keys: &[u64]) -> Option<usize> {
+        Some(keys.iter().filter(|key| self.delete(*key)).count())
+    }
+
+    fn bytes(&self) -> usize {
+        self.memory_usage()
+    }
+}

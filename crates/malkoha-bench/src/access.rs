@@ -1,0 +1,393 @@
+//! The ruler for tables: how many random places of a table a machine can visit per second.
+//!
+//! Addresses are made as a filter makes them, from a hash of a counter by multiplication, and what is read is
+//! summed, so that nothing can be left out. Which way of asking ahead is best depends on the machine, the size
+//! and the neighbours, so a limit is that of the best of all [`Scheme`]s, found by trying them in turns.
+//!
+//! ```text
+//!   plain     for each key: place, touch                      as many misses in flight as the core finds itself
+//!   group G   for G keys: place, prefetch; for G keys: touch  up to G in flight, none at the end of a group
+//!   ring D    for each key: touch what was prefetched D keys ago; place, prefetch             always D in flight
+//! ```
+
+use std::fmt;
+use std::hint::black_box;
+use std::ops::Range;
+
+use crate::measure::{self, Series};
+use crate::memory::{LINE_BYTES, Line, huge_share, prefetch};
+
+/// What is done for one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// One line is read.
+    OneLine,
+    /// Two lines anywhere are read.
+    TwoLines,
+    /// Two lines are read, the second at most 32 KiB behind the first.
+    NearLines,
+    /// One line is read, changed and written.
+    Modify,
+}
+
+impl Access {
+    pub(crate) const ALL: [Self; 4] = [Self::OneLine, Self::TwoLines, Self::NearLines, Self::Modify];
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::OneLine => "1 line read",
+            Self::TwoLines => "2 lines read",
+            Self::NearLines => "2 lines read, within 32 KiB",
+            Self::Modify => "1 line read and written",
+        })
+    }
+}
+
+/// How memory is asked for ahead of its use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// Not at all.
+    Plain,
+    /// So many keys at a time.
+    Group16,
+    Group32,
+    Group64,
+    Group128,
+    /// So many keys ahead.
+    Ring16,
+    Ring32,
+    Ring64,
+}
+
+impl Scheme {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Plain,
+        Self::Group16,
+        Self::Group32,
+        Self::Group64,
+        Self::Group128,
+        Self::Ring16,
+        Self::Ring32,
+        Self::Ring64,
+    ];
+
+    /// Every scheme works on a multiple of this many keys.
+    const KEYS: usize = 128;
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Plain => "plain",
+            Self::Group16 => "group 16",
+            Self::Group32 => "group 32",
+            Self::Group64 => "group 64",
+            Self::Group128 => "group 128",
+            Self::Ring16 => "ring 16",
+            Self::Ring32 => "ring 32",
+            Self::Ring64 => "ring 64",
+        })
+    }
+}
+
+/// A table without meaning, of the size of those that are measured against it.
+pub(crate) struct Ruler {
+    lines: Vec<Line>,
+    /// The next counter, so that no two measurements visit the same places in the same order.
+    next: u64,
+    /// The best scheme for an access by so many threads, as far as it is known.
+    best: Vec<((Access, usize), Scheme)>,
+}
+
+impl Ruler {
+    /// A ruler of so many bytes, on the pages that are in use.
+    pub(crate) fn new(bytes: usize) -> Self {
+        // Not all zero, so that no page can be shared.
+        let lines = vec![Line([1; 8]); (bytes / LINE_BYTES).max(Scheme::KEYS)];
+        Self { lines, next: 0, best: Vec::new() }
+    }
+
+    pub(crate) fn lines_mut(&mut self) -> &mut [Line] {
+        &mut self.lines
+    }
+
+    /// The share that lies on 2 MiB pages.
+    pub(crate) fn huge_share(&self) -> f64 {
+        huge_share(&self.lines)
+    }
+
+    /// Million keys per second under the best scheme, in all threads together, each dealing with so many keys.
+    ///
+    /// Which scheme is best is found out once, as the best median of three turns. The best of all schemes in
+    /// every turn would be the luckiest of many short samples, which no filter with its one sample could match
+    /// on a machine that is not quiet.
+    pub(crate) fn limit(&mut self, access: Access, keys: usize, threads: usize) -> f64 {
+        let known = self.best.iter().find(|(known, _)| *known == (access, threads));
+        let scheme = if let Some((_, scheme)) = known {
+            *scheme
+        } else {
+            let scheme = self.best_scheme(access, keys / 4, threads);
+            eprintln!("  {access}, {threads} threads: {scheme} is best");
+            self.best.push(((access, threads), scheme));
+            scheme
+        };
+        // The first run brings back into the caches what those measured in between have taken: without it, 1 Mi
+        // keys in 8 MiB gave 258 million per second instead of 400 (`limits --mib 8`).
+        self.speed(access, scheme, keys, threads);
+        self.speed(access, scheme, keys, threads)
+    }
+
+    fn best_scheme(&mut self, access: Access, keys: usize, threads: usize) -> Scheme {
+        let mut all = Scheme::ALL.map(|scheme| (Series::default(), scheme));
+        for _ in 0..3 {
+            for (series, scheme) in &mut all {
+                series.push(self.speed(access, *scheme, keys, threads));
+            }
+        }
+        let best = all.into_iter().max_by(|a, b| a.0.median().total_cmp(&b.0.median()));
+        best.expect("there are schemes").1
+    }
+
+    /// Million keys per second under one scheme, in all threads together.
+    ///
+    /// Threads that read share the table; each of those that write has its own part of it.
+    pub(crate) fn speed(&mut self, access: Access, scheme: Scheme, keys: usize, threads: usize) -> f64 {
+        let keys = keys.next_multiple_of(Scheme::KEYS);
+        let starts: Vec<u64> = (0..threads as u64).map(|at| self.next + at * keys as u64).collect();
+        self.next += (threads * keys) as u64;
+        let range = |start: u64| start..start + keys as u64;
+        let time = if access == Access::Modify {
+            let part = self.lines.len().div_ceil(threads);
+            let parts = self.lines.chunks_mut(part).zip(starts);
+            measure::time_together(
+                parts.map(|(part, at)| move || visit(&mut Modify(part), scheme, range(at))).collect(),
+            )
+        } else {
+            let lines = &self.lines[..];
+            let read = |start| move || read(lines, access, scheme, range(start));
+            measure::time_together(starts.into_iter().map(read).collect())
+        };
+        measure::mega_per_second(threads * keys, time)
+    }
+}
+
+fn read(lines: &[Line], access: Access, scheme: Scheme, keys: Range<u64>) {
+    match access {
+        Access::OneLine => visit(&mut One(lines), scheme, keys),
+        Access::TwoLines => visit(&mut Two(lines), scheme, keys),
+        Access::NearLines => visit(&mut Near(lines), scheme, keys),
+        Access::Modify => unreachable!("writing needs the table for itself"),
+    }
+}
+
+/// Where a key leads, and what is done there.
+trait Pattern {
+    type Place: Copy + Default;
+    fn place(&self, hash: u64) -> Self::Place;
+    fn prefetch(&self, place: Self::Place);
+    fn touch(&mut self, place: Self::Place) -> u64;
+}
+
+struct One<'a>(&'a [Line]);
+
+impl Pattern for One<'_> {
+    type Place = usize;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> usize {
+        reduce(hash, self.0.len())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: usize) {
+        prefetch(&self.0[place]);
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, place: usize) -> u64 {
+        self.0[place].0[0]
+    }
+}
+
+struct Two<'a>(&'a [Line]);
+
+impl Pattern for Two<'_> {
+    type Place = [usize; 2];
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> [usize; 2] {
+        let second = hash.wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+        [reduce(hash, self.0.len()), reduce(second, self.0.len())]
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, places: [usize; 2]) {
+        for place in places {
+            prefetch(&self.0[place]);
+        }
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, places: [usize; 2]) -> u64 {
+        self.0[places[0]].0[0] + self.0[places[1]].0[0]
+    }
+}
+
+struct Near<'a>(&'a [Line]);
+
+impl Pattern for Near<'_> {
+    type Place = [usize; 2];
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> [usize; 2] {
+        const REACH: usize = (32 << 10) / LINE_BYTES;
+        let first = reduce(hash, self.0.len());
+        let second = first + 1 + reduce(hash.wrapping_mul(0xC4CE_B9FE_1A85_EC53), REACH);
+        // At the end of the table there is nothing behind; there the neighbour is in front.
+        [first, if second < self.0.len() { second } else { first.saturating_sub(second - first) }]
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, places: [usize; 2]) {
+        Two(self.0).prefetch(places);
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, places: [usize; 2]) -> u64 {
+        Two(self.0).touch(places)
+    }
+}
+
+struct Modify<'a>(&'a mut [Line]);
+
+impl Pattern for Modify<'_> {
+    type Place = usize;
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> usize {
+        reduce(hash, self.0.len())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: usize) {
+        prefetch(&self.0[place]);
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, place: usize) -> u64 {
+        let word = &mut self.0[place].0[0];
+        *word ^= place as u64;
+        *word
+    }
+}
+
+/// The hash of a counter: as cheap as one may be whose upper bits choose a place.
+#[inline(always)]
+fn hash(counter: u64) -> u64 {
+    let z = counter.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (z ^ (z >> 32)).wrapping_mul(0xFF51_AFD7_ED55_8CCD)
+}
+
+/// One of `choices`, by the upper bits of a hash.
+#[inline(always)]
+pub(crate) fn reduce(hash: u64, choices: usize) -> usize {
+    #[expect(clippy::cast_possible_truncation, reason = "the result is below `choices`")]
+    let place = ((u128::from(hash) * choices as u128) >> 64) as usize;
+    place
+}
+
+fn visit<P: Pattern>(pattern: &mut P, scheme: Scheme, keys: Range<u64>) {
+    black_box(match scheme {
+        Scheme::Plain => plain(pattern, keys),
+        Scheme::Group16 => group::<16, P>(pattern, keys),
+        Scheme::Group32 => group::<32, P>(pattern, keys),
+        Scheme::Group64 => group::<64, P>(pattern, keys),
+        Scheme::Group128 => group::<128, P>(pattern, keys),
+        Scheme::Ring16 => ring::<16, P>(pattern, keys),
+        Scheme::Ring32 => ring::<32, P>(pattern, keys),
+        Scheme::Ring64 => ring::<64, P>(pattern, keys),
+    });
+}
+
+fn plain<P: Pattern>(pattern: &mut P, keys: Range<u64>) -> u64 {
+    keys.fold(0, |sum, key| sum.wrapping_add(pattern.touch(pattern.place(hash(key)))))
+}
+
+fn group<const G: usize, P: Pattern>(pattern: &mut P, keys: Range<u64>) -> u64 {
+    let (mut places, mut sum) = ([P::Place::default(); G], 0u64);
+    for start in keys.step_by(G) {
+        for (place, key) in places.iter_mut().zip(start..) {
+            *place = pattern.place(hash(key));
+            pattern.prefetch(*place);
+        }
+        for place in places {
+            sum = sum.wrapping_add(pattern.touch(place));
+        }
+    }
+    sum
+}
+
+fn ring<const D: usize, P: Pattern>(pattern: &mut P, keys: Range<u64>) -> u64 {
+    let (mut places, mut sum) = ([P::Place::default(); D], 0u64);
+    for (place, key) in places.iter_mut().zip(keys.clone()) {
+        *place = pattern.place(hash(key));
+        pattern.prefetch(*place);
+    }
+    for start in keys.skip(D).step_by(D) {
+        for (place, key) in places.iter_mut().zip(start..) {
+            sum = sum.wrapping_add(pattern.touch(*place));
+            *place = pattern.place(hash(key));
+            pattern.prefetch(*place);
+        }
+    }
+    places.into_iter().fold(sum, |sum, place| sum.wrapping_add(pattern.touch(place)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts visits instead of making them.
+    #[derive(Default)]
+    struct Count {
+        touched: Vec<u64>,
+    }
+
+    impl Pattern for Count {
+        type Place = u64;
+
+        fn place(&self, hash: u64) -> u64 {
+            hash
+        }
+
+        fn prefetch(&self, _: u64) {}
+
+        fn touch(&mut self, place: u64) -> u64 {
+            self.touched.push(place);
+            place
+        }
+    }
+
+    #[test]
+    fn every_scheme_visits_every_place_once_and_in_order() {
+        let expected: Vec<u64> = (7..7 + 512).map(hash).collect();
+        for scheme in Scheme::ALL {
+            let mut count = Count::default();
+            visit(&mut count, scheme, 7..7 + 512);
+            assert_eq!(count.touched, expected, "{scheme}");
+        }
+    }
+
+    #[test]
+    fn near_lines_are_near_and_inside() {
+        for lines in [128, 512, 4096] {
+            let table = vec![Line::default(); lines];
+            for key in 0..10_000 {
+                let [first, second] = Near(&table).place(hash(key));
+                assert!(first < lines && second < lines && first.abs_diff(second) <= 512, "{first} {second}");
+            }
+        }
+    }
+}

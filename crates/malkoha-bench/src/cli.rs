@@ -1,0 +1,141 @@
+//! The arguments: declarations only.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::contestants::{Choice, Size};
+use crate::memory::PageSize;
+
+/// What malkoha's filters cost, beside what this machine allows and what other filters cost.
+///
+/// Tables go to standard output, progress to standard error. Compared things are measured in turns within one
+/// run; numbers of different runs should not be compared.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Also write the results to records/NAME.csv of this crate.
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) record: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// What the machine allows: random lines, bandwidth, hashing, partitioning.
+    Limits(LimitsArgs),
+    /// Inserts, finds and removes per second, as numbers and as fractions of the limit.
+    Speed(SpeedArgs),
+    /// What a key costs as filters grow.
+    Scale(ScaleArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LimitsArgs {
+    /// Sizes of the table, in MiB.
+    #[arg(long, value_delimiter = ',', default_value = "256")]
+    pub(crate) mib: Vec<usize>,
+
+    /// Sizes of the pages under the table.
+    #[arg(long, value_delimiter = ',', default_value = "huge,small")]
+    pub(crate) pages: Vec<PageSize>,
+
+    /// Numbers of threads.
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    pub(crate) threads: Vec<usize>,
+
+    /// Keys per thread, scheme and turn.
+    #[arg(long, default_value_t = 4 << 20)]
+    pub(crate) keys: usize,
+
+    /// Turns.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) repeats: usize,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SpeedArgs {
+    /// Filters: a kind, perhaps with @k for rate 2^-k (otherwise slots have 16 bits) and with +near (half of the
+    /// other places in the same cache line), +nearN (N of 256) or +whole; `all` is every kind there is.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "flexible:4,windowed:2,windowed:4,sorted,classic:4,semisorted,simplified:4"
+    )]
+    pub(crate) kinds: Vec<Choice>,
+
+    /// Sizes: l2, l3, dram, or slots of 16 bits, as in 1000000 or 2^27.
+    #[arg(long, value_delimiter = ',', default_value = "l2,l3,dram")]
+    pub(crate) sizes: Vec<Size>,
+
+    /// Turns of finds and removes.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) repeats: usize,
+
+    /// Turns of filling, which takes much longer; as many as --repeats unless told.
+    #[arg(long)]
+    pub(crate) fills: Option<usize>,
+
+    /// Per cent of the keys looked up that are present.
+    #[arg(long, value_delimiter = ',', default_value = "0,50,100")]
+    pub(crate) present: Vec<u64>,
+
+    /// Keys that are looked up in one turn.
+    #[arg(long, default_value_t = 4 << 20)]
+    pub(crate) queries: usize,
+
+    /// Keys that were never stored, to measure the rate with.
+    #[arg(long, default_value_t = 16 << 20)]
+    pub(crate) strangers: usize,
+
+    /// Measure finds of slices also with so many threads.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) threads: usize,
+
+    /// Pages under all tables, those of peers and of the ruler included.
+    #[arg(long, default_value = "huge")]
+    pub(crate) pages: PageSize,
+
+    /// Published filters of other authors in the same run.
+    #[arg(long)]
+    pub(crate) peers: bool,
+
+    /// Only finds: fill in the quickest way, once.
+    #[arg(long)]
+    pub(crate) finds_only: bool,
+
+    /// GiB for all tables that are compared in turns; more of them are measured in several groups.
+    #[arg(long, default_value_t = 8.0)]
+    pub(crate) memory: f64,
+
+    /// Two minutes: fewer kinds and turns, fewer keys, and a table of 32 MiB for memory.
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ScaleArgs {
+    /// Filters, written as for `speed`.
+    #[arg(long, value_delimiter = ',', default_value = "flexible:4,windowed:2,windowed:4,sorted")]
+    pub(crate) kinds: Vec<Choice>,
+
+    /// Numbers of keys.
+    #[arg(long, value_delimiter = ',', default_value = "100000,1000000,10000000,100000000,1000000000")]
+    pub(crate) keys: Vec<u64>,
+
+    /// Numbers of threads.
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    pub(crate) threads: Vec<usize>,
+
+    /// GiB for the filters; larger ones are left out, and the table says so.
+    #[arg(long, default_value_t = 4.0)]
+    pub(crate) memory: f64,
+
+    /// Pages under the tables.
+    #[arg(long, default_value = "huge")]
+    pub(crate) pages: PageSize,
+
+    /// Turns.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) repeats: usize,
+}

@@ -1,0 +1,369 @@
+//! What is compared: our filters and those of other authors, behind one face.
+
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+
+use malkoha::{Filter, Kind, Offsets, Spec, theory};
+use malkoha_bench_peers::{Filling, Offer, Peer};
+
+use crate::access::Access;
+
+/// Bits of a slot, unless a rate is asked for. Sizes are counted in slots of this width.
+const SLOT_BITS: u64 = 16;
+
+/// The load that peers with a power of two of slots reach.
+const PEER_LOAD: f64 = 0.95;
+
+/// The size of a table, by the memory it fits or in slots of 16 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl Size {
+    /// Bytes of a table of this size.
+    pub(crate) fn bytes(self) -> u64 {
+        self.0 * SLOT_BITS / 8
+    }
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let slots = match text {
+            "l2" => Some(1 << 18),
+            "l3" => Some(1 << 22),
+            "dram" => Some(1 << 27),
+            _ => match text.strip_prefix("2^") {
+                Some(power) => power.parse().ok().and_then(|power| 1u64.checked_shl(power)),
+                None => text.parse().ok(),
+            },
+        };
+        slots
+            .filter(|slots| (1 << 10..=1 << 40).contains(slots))
+            .map(Self)
+            .ok_or_else(|| format!("{text:?} is no size; write l2, l3, dram, or slots from 1024, as in 2^27"))
+    }
+}
+
+/// One of our filters: `all`, or a kind with the options that `speed --help` explains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Choice {
+    /// Every kind.
+    All,
+    /// One kind.
+    One(Wish),
+}
+
+/// A kind, its k and its offsets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Wish {
+    pub(crate) kind: Kind,
+    k: f64,
+    offsets: Offsets,
+}
+
+impl Choice {
+    /// The filters that were chosen, each once.
+    pub(crate) fn expand(choices: &[Self]) -> Vec<Wish> {
+        let mut wishes: Vec<Wish> = Vec::new();
+        let expanded = choices.iter().flat_map(|choice| match choice {
+            Self::All => Kind::all().map(Wish::new).collect(),
+            Self::One(wish) => vec![*wish],
+        });
+        for wish in expanded {
+            if !wishes.contains(&wish) {
+                wishes.push(wish);
+            }
+        }
+        wishes
+    }
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        let (rest, offsets) = match text.split_once('+') {
+            None => (text, Offsets::Local),
+            Some((rest, "near")) => (rest, Offsets::Near(128)),
+            Some((rest, "whole")) => (rest, Offsets::Whole),
+            Some((rest, option)) => {
+                let share = option.strip_prefix("near").and_then(|share| share.parse().ok());
+                (
+                    rest,
+                    Offsets::Near(
+                        share.ok_or(format!("{option:?} is no option; write near, near64 or whole"))?,
+                    ),
+                )
+            }
+        };
+        let (kind, k) = match rest.split_once('@') {
+            None => (rest, None),
+            Some((kind, k)) => {
+                (kind, Some(k.parse().map_err(|_| format!("{k:?} is no k, as in sorted@14"))?))
+            }
+        };
+        let wish = Wish::new(kind.parse().map_err(|error: malkoha::Error| error.to_string())?);
+        Ok(Self::One(Wish { k: k.unwrap_or(wish.k), offsets, ..wish }))
+    }
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let offsets = match self.offsets {
+            Offsets::Local => String::new(),
+            Offsets::Whole => "+whole".to_owned(),
+            Offsets::Near(share) => format!("+near{share}"),
+        };
+        f.pad(&format!("{}@{}{offsets}", self.kind, self.k))
+    }
+}
+
+impl Wish {
+    /// A kind with the k that makes its slots 16 bits wide.
+    fn new(kind: Kind) -> Self {
+        let k = (SLOT_BITS as f64 - theory::bits_per_key(kind, 0.0, 1.0)).floor();
+        Self { kind, k, offsets: Offsets::Local }
+    }
+
+    fn rate(&self) -> f64 {
+        2f64.powf(-self.k)
+    }
+
+    /// The spec for as many keys as fit so many bytes at the planned load.
+    fn in_memory(&self, bytes: u64) -> Spec {
+        // Whole cache lines and a spare word must not halve the kinds that come in powers of two.
+        const ROUNDING: u64 = 128;
+        Spec::rate_in_memory(self.rate(), bytes + ROUNDING).kind(self.kind).offsets(self.offsets)
+    }
+
+    /// The spec for so many keys.
+    pub(crate) fn for_keys(&self, keys: u64) -> Spec {
+        Spec::new(keys, self.rate()).kind(self.kind).offsets(self.offsets)
+    }
+}
+
+/// How keys are handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// One call for each key.
+    OneByOne,
+    /// A slice at a time.
+    Slice,
+    /// All keys of the filter in one call that makes it.
+    Build,
+}
+
+/// A filter under measurement.
+pub(crate) trait Contestant: Sync {
+    /// Stores all keys; an error says how many were stored before one was refused.
+    fn insert(&mut self, way: Way, keys: &[u64]) -> Result<(), Box<dyn Error>>;
+    /// Answers for all keys.
+    fn find(&self, way: Way, keys: &[u64], answers: &mut [bool]);
+    /// Removes all keys and returns how many were there; `None` if the filter cannot remove.
+    fn remove(&mut self, keys: &[u64]) -> Option<usize>;
+    /// Bytes of the table.
+    fn bytes(&self) -> u64;
+}
+
+/// A contestant before it takes the stage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entry {
+    /// One of ours, its spec, the keys it is planned for and its bytes.
+    Ours { wish: Wish, spec: Spec, keys: u64, bytes: u64 },
+    /// One of others.
+    Peer { offer: Offer, keys: u64 },
+}
+
+impl Entry {
+    /// One of our filters that fills a size.
+    pub(crate) fn ours(wish: Wish, size: Size) -> Result<Self, malkoha::Error> {
+        let spec = wish.in_memory(size.bytes());
+        let geometry = spec.plan()?;
+        Ok(Self::Ours { wish, spec, keys: geometry.keys(), bytes: geometry.bytes() })
+    }
+
+    /// A peer with as many keys as would fill so many slots at the load that the peers with slots reach.
+    pub(crate) fn peer(offer: Offer, size: Size) -> Self {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the slots")]
+        let keys = (size.0 as f64 * PEER_LOAD) as u64;
+        Self::Peer { offer, keys }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Ours { wish, .. } => wish.to_string(),
+            Self::Peer { offer, .. } => offer.name.to_owned(),
+        }
+    }
+
+    /// The keys that fill it.
+    pub(crate) fn keys(&self) -> u64 {
+        match self {
+            Self::Ours { keys, .. } | Self::Peer { keys, .. } => *keys,
+        }
+    }
+
+    /// About how many bytes it will take.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Ours { bytes, .. } => *bytes,
+            Self::Peer { keys, .. } => keys * 20 / 8,
+        }
+    }
+
+    /// What finding one key costs at least.
+    pub(crate) fn find_limit(&self) -> Access {
+        match self {
+            Self::Peer { offer, .. } if offer.lines == 1 => Access::OneLine,
+            _ => Access::TwoLines,
+        }
+    }
+
+    /// The ways in which it takes keys, the quickest last.
+    pub(crate) fn insert_ways(&self) -> &'static [Way] {
+        match self {
+            Self::Ours { .. } if BULK_BUILD.is_some() => &[Way::OneByOne, Way::Slice, Way::Build],
+            Self::Ours { .. } => &[Way::OneByOne, Way::Slice],
+            Self::Peer { offer, .. } if offer.filling == Filling::AllAtOnce => &[Way::Build],
+            Self::Peer { .. } => &[Way::OneByOne],
+        }
+    }
+
+    /// The ways in which it answers, the quickest last.
+    pub(crate) fn find_ways(&self) -> &'static [Way] {
+        match self {
+            Self::Ours { .. } => &[Way::OneByOne, Way::Slice],
+            Self::Peer { .. } => &[Way::OneByOne],
+        }
+    }
+
+    /// An empty filter.
+    pub(crate) fn make(&self) -> Result<Box<dyn Contestant>, Box<dyn Error>> {
+        Ok(match self {
+            Self::Ours { spec, .. } => Box::new(Ours { spec: *spec, filter: spec.build()? }),
+            Self::Peer { offer, keys } => {
+                // The rate that slots of 16 bits in buckets of 4 give, for those that can choose.
+                Box::new(Theirs((offer.make)(usize::try_from(*keys)?, 2f64.powi(-13))))
+            }
+        })
+    }
+}
+
+/// A filter made from all of its keys.
+type BulkBuild = fn(&Spec, &[u64]) -> Result<Filter, Box<dyn Error>>;
+
+/// The engine's bulk build; `None` as long as it has none. To be
+/// `Some(|spec, keys| Ok(spec.build_from(keys)?))`, and nothing else need change here.
+const BULK_BUILD: Option<BulkBuild> = None;
+
+struct Ours {
+    spec: Spec,
+    filter: Filter,
+}
+
+impl Contestant for Ours {
+    fn insert(&mut self, way: Way, keys: &[u64]) -> Result<(), Box<dyn Error>> {
+        match way {
+            Way::OneByOne => {
+                for key in keys {
+                    self.filter.insert(key)?;
+                }
+            }
+            Way::Slice => self.filter.insert_slice(keys)?,
+            Way::Build => {
+                let build = BULK_BUILD.ok_or("the engine has no bulk build")?;
+                self.filter = build(&self.spec, keys)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, way: Way, keys: &[u64], answers: &mut [bool]) {
+        if way == Way::OneByOne {
+            for (key, answer) in keys.iter().zip(answers) {
+                *answer = self.filter.contains(key);
+            }
+        } else {
+            self.filter.contains_slice_into(keys, answers);
+        }
+    }
+
+    fn remove(&mut self, keys: &[u64]) -> Option<usize> {
+        self.filter.remove_slice(keys).ok()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.filter.stats().memory_bytes
+    }
+}
+
+struct Theirs(Box<dyn Peer>);
+
+impl Contestant for Theirs {
+    fn insert(&mut self, _: Way, keys: &[u64]) -> Result<(), Box<dyn Error>> {
+        Ok(self.0.insert(keys)?)
+    }
+
+    fn find(&self, _: Way, keys: &[u64], answers: &mut [bool]) {
+        self.0.contains(keys, answers);
+    }
+
+    fn remove(&mut self, keys: &[u64]) -> Option<usize> {
+        self.0.remove(keys)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_have_sixteen_bits_unless_a_rate_is_asked_for() {
+        for (text, name, bits) in [
+            ("flexible:4", "flexible:4@13", 16.0),
+            ("windowed:2", "windowed:2@14", 16.0),
+            ("windowed:4", "windowed:4@13", 16.0),
+            ("sorted", "sorted@14", 16.0),
+            ("classic:4", "classic:4@13", 16.0),
+            ("semisorted", "semisorted@14", 16.0),
+            ("sorted@8+whole", "sorted@8+whole", 10.0),
+            ("flexible:4+near", "flexible:4@13+near128", 16.0),
+        ] {
+            let Choice::One(wish) = text.parse().unwrap() else { panic!("{text} is one kind") };
+            assert_eq!(wish.to_string(), name);
+            let Entry::Ours { spec, bytes, .. } = Entry::ours(wish, Size(1 << 16)).unwrap() else {
+                panic!("ours is ours")
+            };
+            let slot_bits = spec.plan().unwrap().cuckoo().unwrap().slot_bits();
+            assert!((slot_bits - bits).abs() < 1e-9, "{text} has slots of {slot_bits} bits");
+            let share = bytes as f64 / f64::from(1 << 17);
+            assert!((0.95..1.01).contains(&share), "{text} fills {share} of the size");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "cuckoo", "sorted@", "sorted+far", "sorted+near999"] {
+            assert!(text.parse::<Choice>().is_err(), "{text:?}");
+        }
+        for text in ["", "l1", "2^", "2^99", "5"] {
+            assert!(text.parse::<Size>().is_err(), "{text:?}");
+        }
+        assert_eq!("2^20".parse(), Ok(Size(1 << 20)));
+    }
+
+    #[test]
+    fn all_are_each_there_once() {
+        let choices = [Choice::All, "sorted".parse().unwrap()];
+        assert_eq!(Choice::expand(&choices).len(), Kind::all().count());
+    }
+}

@@ -1,0 +1,62 @@
+//! `malkoha-bench`: what filters cost, beside what the machine allows.
+//!
+//! ```text
+//! cargo run --release -p malkoha-bench -- limits
+//! cargo run --release -p malkoha-bench -- speed --quick --peers
+//! cargo run --release -p malkoha-bench -- scale
+//! ```
+
+mod access;
+mod cli;
+mod contestants;
+mod flow;
+mod limits;
+mod measure;
+mod memory;
+mod race;
+mod record;
+mod scale;
+mod speed;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::error::Error;
+use std::io::{self, Write};
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::record::Origin;
+use crate::table::Table;
+
+#[global_allocator]
+static ALLOCATOR: memory::Pages = memory::Pages;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let cli = Cli::parse();
+    let origin = Origin::here();
+    let (shown, recorded) = match cli.command {
+        Command::Limits(args) => alike(limits::run(&args)),
+        Command::Speed(args) => {
+            let results = speed::run(&speed::settled(args))?;
+            (speed::summary(&results), speed::table(&results))
+        }
+        Command::Scale(args) => alike(scale::run(&args)?),
+    };
+    let mut out = io::stdout().lock();
+    writeln!(out, "{origin}")?;
+    for table in shown {
+        writeln!(out, "{table}")?;
+    }
+    if let Some(name) = cli.record {
+        let path = record::write(&name, &recorded, &origin)?;
+        eprintln!("recorded in {}", path.display());
+    }
+    Ok(())
+}
+
+/// A table that people and programs both read.
+fn alike(table: Table) -> (Vec<Table>, Table) {
+    (vec![table.clone()], table)
+}

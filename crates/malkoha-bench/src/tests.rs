@@ -1,0 +1,83 @@
+//! Every subcommand at a tiny size. Nothing here asks how long anything took.
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::race::Operation;
+use crate::table::{Cell, Table};
+use crate::{limits, scale, speed};
+
+fn command(line: &str) -> Command {
+    Cli::try_parse_from(line.split_whitespace()).unwrap().command
+}
+
+fn column(table: &Table, name: &str) -> Vec<Cell> {
+    let at = table.columns.iter().position(|column| column == name).unwrap();
+    table.rows.iter().map(|row| row[at].clone()).collect()
+}
+
+fn number(cell: &Cell) -> f64 {
+    cell.exact().parse().unwrap_or(f64::NAN)
+}
+
+#[test]
+fn limits_measure_everything_everywhere() {
+    let Command::Limits(args) = command("bench limits --mib 1,4 --keys 1000 --repeats 2") else { panic!() };
+    let table = limits::run(&args);
+    let limits_per_measurement = 4 + 6;
+    assert_eq!(table.rows.len(), limits_per_measurement * 2 * 2 * 2);
+    assert!(column(&table, "median").iter().all(|cell| number(cell) > 0.0));
+    for (pages, share) in column(&table, "pages").iter().zip(column(&table, "on 2 MiB")) {
+        assert!(*pages == Cell::text("2 MiB") || number(&share).abs() < 1e-9, "small pages are small");
+    }
+}
+
+#[test]
+fn speed_loses_no_key_and_meets_the_rate() {
+    let line = "bench speed --sizes 2^13 --kinds all --peers --repeats 2 --fills 1 --queries 2000 --strangers 400000";
+    let Command::Speed(args) = command(&format!("{line} --threads 2")) else { panic!() };
+    let standings = speed::run(&args).unwrap();
+    assert_eq!(standings.len(), malkoha::Kind::all().count() + malkoha_bench_peers::all().len());
+    for standing in &standings {
+        assert!(standing.rate < 0.04, "{} has a rate of {}", standing.name, standing.rate);
+        if standing.rate > 0.0 {
+            assert!(standing.overhead() > 1.0, "{} beats the information limit", standing.name);
+        }
+        let finds = |outcome: &&crate::race::Outcome| matches!(outcome.operation, Operation::Find { .. });
+        assert!(standing.outcomes.iter().filter(finds).count() >= 3, "{}", standing.name);
+    }
+    let rows: usize = standings.iter().map(|standing| standing.outcomes.len()).sum();
+    assert_eq!(speed::table(&standings).rows.len(), rows);
+    assert_eq!(speed::summary(&standings).len(), 2);
+}
+
+#[test]
+fn a_small_memory_makes_several_groups() {
+    let line = "bench speed --sizes 2^13 --kinds sorted,flexible --repeats 1 --queries 500 --strangers 1000";
+    let Command::Speed(args) = command(&format!("{line} --memory 0.00001 --finds-only")) else { panic!() };
+    let standings = speed::run(&args).unwrap();
+    assert_eq!(
+        standings.iter().map(|standing| &standing.name[..]).collect::<Vec<_>>(),
+        ["sorted@14", "flexible:4@13"]
+    );
+}
+
+#[test]
+fn scale_says_where_it_stops() {
+    let line = "bench scale --kinds sorted,windowed:2 --keys 1000,20000 --repeats 2 --memory 0.00001";
+    let Command::Scale(args) = command(line) else { panic!() };
+    let table = scale::run(&args).unwrap();
+    assert_eq!(table.rows.len(), 8);
+    for (keys, cost) in column(&table, "keys").iter().zip(column(&table, "ns/key")) {
+        assert_eq!(*keys == Cell::Count(20_000), cost == Cell::Missing, "only the large ones are left out");
+    }
+}
+
+#[test]
+fn quick_is_small() {
+    let Command::Speed(args) = command("bench speed --quick") else { panic!() };
+    let args = speed::settled(args);
+    assert_eq!(args.kinds.len(), 4);
+    assert!(args.sizes.iter().all(|size| size.0 <= 1 << 24));
+    assert_eq!(args.fills, Some(1));
+}
