@@ -30,6 +30,13 @@ impl Counters {
         self.steps += steps;
         self.most_steps = self.most_steps.max(steps);
     }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.failures += other.failures;
+        self.walks += other.walks;
+        self.steps += other.steps;
+        self.most_steps = self.most_steps.max(other.most_steps);
+    }
 }
 
 /// A filter whose kind is known only at run time, speaking hashes. One virtual call serves a whole batch.
@@ -47,6 +54,16 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     /// Asks for the memory that a hash will need.
     fn prefetch(&self, hash: KeyHash);
 
+    /// Stores all keys in the order that suits the memory; `sorted` is room for as many hashes. If one of them
+    /// finds no place the content is to be restored by the caller. `None` if there is no better order than the
+    /// given one.
+    fn insert_bulk(
+        &mut self,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>>;
+
     fn clear(&mut self);
     fn len(&self) -> u64;
     /// The content: the words of the table, and what is kept outside it.
@@ -55,5 +72,7 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn bytes(&self) -> usize;
     fn stash_len(&self) -> usize;
     fn counters(&self) -> Counters;
+    /// Goes on counting from here.
+    fn count_on(&mut self, counters: Counters);
     fn clone_box(&self) -> Box<dyn Engine>;
 }

@@ -105,6 +105,11 @@ pub enum Error {
         /// Keys asked for.
         keys: u64,
     },
+    /// A filter was to be built from more keys than it has room for.
+    TooManyKeys {
+        /// Keys given.
+        keys: u64,
+    },
     /// The operating system did not give the memory.
     Allocation {
         /// Bytes asked for.
@@ -150,6 +155,9 @@ impl fmt::Display for Error {
             ),
             Self::TooLarge { keys } => {
                 write!(f, "a filter for {keys} keys has more slots than can be counted; ask for fewer keys")
+            }
+            Self::TooManyKeys { keys } => {
+                write!(f, "the filter has no room for all of the {keys} keys given; plan it for as many")
             }
             Self::Allocation { bytes } => {
                 write!(

@@ -1,9 +1,10 @@
 //! `Spec`: what the caller wishes.
 
 use crate::cuckoo::Wish;
-use crate::error::Error;
+use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::geometry::{Geometry, Layout};
+use crate::key::Key;
 use crate::kind::Kind;
 use crate::theory;
 
@@ -56,6 +57,7 @@ pub struct Spec {
     offsets: Offsets,
     stash: Option<u32>,
     max_steps: u32,
+    threads: usize,
 }
 
 impl Spec {
@@ -111,6 +113,7 @@ impl Spec {
             offsets: Offsets::default(),
             stash: None,
             max_steps: Self::DEFAULT_MAX_STEPS,
+            threads: 1,
         }
     }
 
@@ -153,6 +156,13 @@ impl Spec {
         self
     }
 
+    /// How many threads [`build_from`](Self::build_from) may use; one unless asked otherwise. The filter is the
+    /// same for any number of them.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
     /// The exact numbers that follow, without allocating anything.
     pub fn plan(&self) -> Result<Geometry, Error> {
         self.kind.check()?;
@@ -180,6 +190,21 @@ impl Spec {
     /// The filter, empty.
     pub fn build(&self) -> Result<Filter, Error> {
         Filter::new(self.plan()?)
+    }
+
+    /// The filter, holding these keys, stored on as many threads as [`threads`](Self::threads) says.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
+    /// let filter = Spec::new(1000, 0.001).threads(2).build_from(&keys)?;
+    /// assert!(filter.contains("key 17"));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn build_from<K: Key + Sync>(&self, keys: &[K]) -> Result<Filter, Error> {
+        let mut filter = self.build()?;
+        filter.extend(keys, self.threads).map_err(|Full| Error::TooManyKeys { keys: keys.len() as u64 })?;
+        Ok(filter)
     }
 
     /// The wish for a table, given a number of keys.

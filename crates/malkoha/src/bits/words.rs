@@ -15,6 +15,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::sync::Arc;
 
 use memmap2::{MmapMut, MmapOptions};
 
@@ -42,6 +43,10 @@ enum Memory {
     Heap,
     /// The mapping's own.
     Mapped { _map: MmapMut },
+    /// Nobody: this buffer is about to vanish.
+    Nobody,
+    /// The buffer that this one is a part of, whose words nobody reads or writes but through its parts.
+    Part { whole: Arc<Words> },
 }
 
 impl Words {
@@ -78,6 +83,42 @@ impl Words {
         let begin = map.as_ptr().align_offset(PAGE_BYTES);
         let first = NonNull::from(map.get_mut(begin..begin.checked_add(size)?)?).cast::<u64>();
         Some(Self { first, len: size / 8, memory: Memory::Mapped { _map: map } })
+    }
+
+    /// Takes the buffer apart before each of these words, which ascend. The parts can go to different threads.
+    ///
+    /// # Panics
+    ///
+    /// If the cuts do not ascend inside the buffer.
+    pub(crate) fn into_parts(self, cuts: &[usize]) -> Vec<Self> {
+        let whole = Arc::new(self);
+        let begins = core::iter::once(0).chain(cuts.iter().copied());
+        let ends = cuts.iter().copied().chain([whole.len]);
+        begins
+            .zip(ends)
+            .map(|(begin, end)| {
+                assert!(begin <= end && end <= whole.len, "cuts ascend inside the buffer");
+                // SAFETY: `begin` is at most the length of the buffer.
+                let first = unsafe { whole.first.add(begin) };
+                Self { first, len: end - begin, memory: Memory::Part { whole: Arc::clone(&whole) } }
+            })
+            .collect()
+    }
+
+    /// Puts the parts of a buffer together again.
+    ///
+    /// # Panics
+    ///
+    /// If these are not all parts of one buffer.
+    pub(crate) fn join(parts: Vec<Self>) -> Self {
+        let mut whole = None;
+        for mut part in parts {
+            match core::mem::replace(&mut part.memory, Memory::Nobody) {
+                Memory::Part { whole: same } => whole = Some(same),
+                _ => panic!("only parts can be joined"),
+            }
+        }
+        whole.and_then(Arc::into_inner).expect("all parts of one buffer come together")
     }
 
     /// Bytes allocated.
@@ -261,6 +302,28 @@ mod tests {
             assert_eq!(words.as_ptr() as usize % LINE_BYTES, 0);
             assert!(words.clone() == words);
         }
+    }
+
+    #[test]
+    fn parts_are_disjoint_and_come_together_again() {
+        let mut words = Words::zeroed(64 * 100).unwrap();
+        words[99] = 7;
+        let mut parts = words.into_parts(&[10, 10, 64]);
+        assert_eq!(parts.iter().map(|part| part.len()).sum::<usize>(), 104);
+        std::thread::scope(|scope| {
+            for (i, part) in parts.iter_mut().enumerate() {
+                scope.spawn(move || part.fill(i as u64 + 1));
+            }
+        });
+        let words = Words::join(parts);
+        assert_eq!((words[0], words[9], words[10], words[63], words[64], words[103]), (1, 1, 3, 3, 4, 4));
+    }
+
+    #[test]
+    #[should_panic(expected = "all parts of one buffer come together")]
+    fn a_part_alone_is_not_the_whole() {
+        let mut parts = Words::zeroed(640).unwrap().into_parts(&[5]);
+        parts.pop().map(|kept| (Words::join(parts), kept));
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! [`Filter`](crate::Filter), which chooses the combination at run time; the aliases here are for those who
 //! know it at compile time and have hashes in hand.
 
+mod bulk;
 mod layout;
 mod place;
 mod sizing;
@@ -36,6 +37,7 @@ pub(crate) use sizing::Wish;
 use crate::engine::{Counters, Engine, Inserted};
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
+use bulk::Cut;
 use place::{Place, Placement};
 use stash::Stash;
 use table::{Entry, Table};
@@ -101,6 +103,7 @@ pub struct Cuckoo<P, T> {
     placement: P,
     table: T,
     stash: Stash,
+    layout: CuckooLayout,
     budget: Budget,
     len: u64,
     walk: Walk,
@@ -121,6 +124,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             placement: P::new(layout),
             table: T::new(layout)?,
             stash: Stash::new(layout.stash, group_bits),
+            layout: *layout,
             budget,
             len: 0,
             walk: Walk::default(),
@@ -338,6 +342,16 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.approach(hash);
     }
 
+    fn insert_bulk(
+        &mut self,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        let cut = Cut::new(&self.layout)?;
+        Some(self.insert_cut(&cut, hashes, sorted, threads))
+    }
+
     fn clear(&mut self) {
         self.clear();
     }
@@ -364,6 +378,10 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
 
     fn counters(&self) -> Counters {
         self.counters
+    }
+
+    fn count_on(&mut self, counters: Counters) {
+        self.counters = counters;
     }
 
     fn clone_box(&self) -> Box<dyn Engine> {

@@ -230,6 +230,19 @@ impl<S: Shape> Table for Slots<S> {
         self.write(swap.place, swap.rank, swap.old);
     }
 
+    fn stride_bits(&self) -> u64 {
+        let search = self.shape.search();
+        u64::from(search.stride * search.tag.bits)
+    }
+
+    fn with_words(&self, words: Words) -> Self {
+        Self { words, shape: self.shape.clone() }
+    }
+
+    fn into_words(self) -> Words {
+        self.words
+    }
+
     #[inline(always)]
     fn prefetch(&self, place: Place) {
         self.words.prefetch(self.bit(place, 0));

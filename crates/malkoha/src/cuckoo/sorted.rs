@@ -262,6 +262,18 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
         debug_assert!(found, "what was put in last is still there");
     }
 
+    fn stride_bits(&self) -> u64 {
+        u64::from(self.width())
+    }
+
+    fn with_words(&self, words: Words) -> Self {
+        Self { words, tag: self.tag }
+    }
+
+    fn into_words(self) -> Words {
+        self.words
+    }
+
     #[inline(always)]
     fn prefetch(&self, place: Place) {
         self.words.prefetch(self.bit(place));

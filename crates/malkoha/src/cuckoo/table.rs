@@ -50,6 +50,21 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Undoes the latest swap that has not been undone.
     fn undo(&mut self, swap: Swap);
 
+    /// Whether the table has this place; a part of a table does not have all.
+    #[inline(always)]
+    fn covers(&self, _: Place) -> bool {
+        true
+    }
+
+    /// The bits from one place to the next.
+    fn stride_bits(&self) -> u64;
+
+    /// Puts other words in the stead of its own.
+    fn with_words(&self, words: Words) -> Self;
+
+    /// Gives its words away.
+    fn into_words(self) -> Words;
+
     /// Prepares to look at a place.
     fn prefetch(&self, place: Place);
 

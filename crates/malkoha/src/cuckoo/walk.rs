@@ -52,8 +52,8 @@ pub(crate) struct Budget {
 }
 
 impl Walk {
-    /// Makes room for a key whose two places, `homes`, are full, and puts it there. Returns the steps taken,
-    /// or `None` if the budget was not enough and everything is as it was.
+    /// Makes room for a key whose two places, `homes`, are full, and puts it there. Returns the steps taken, or
+    /// `None` if the budget was not enough or the walk left the table, and everything is as it was.
     pub(crate) fn make_room<P: Placement, T: Table>(
         &mut self,
         placement: &P,
@@ -77,6 +77,9 @@ impl Walk {
             let (victim, swap) = table.swap(homeless, begin);
             self.swaps.push(swap);
             homeless = moved(placement, victim);
+            if !table.covers(homeless.place) {
+                break;
+            }
         }
         while let Some(swap) = self.swaps.pop() {
             table.undo(swap);

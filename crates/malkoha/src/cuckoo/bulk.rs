@@ -1,0 +1,325 @@
+//! Many keys at once: sorted roughly by place, then stored region by region inside the cache.
+//!
+//! ```text
+//!   hashes     sorted into regions by their upper bits, which name the first place
+//!   regions    stored one after the other: offsets are local, so walks stay in the cache
+//!   parts      runs of regions whose memory no other part touches; threads take parts
+//!   leftovers  keys whose places or walk cross the border of a part, stored at the end
+//! ```
+//!
+//! Regions and parts follow from the layout alone, and keys keep their order inside a region, so the content
+//! does not depend on the number of threads. Every key is stored by the same steps as one by one, in another
+//! order; what holds for one by one holds here.
+
+use std::sync::Mutex;
+
+use crate::bits::Words;
+use crate::engine::Counters;
+use crate::error::Full;
+use crate::key::KeyHash;
+use crate::reduce::last_draw;
+
+use super::layout::CuckooLayout;
+use super::place::{Place, Placement};
+use super::table::{Entry, Swap, Table};
+use super::tag::Side;
+use super::walk::{Budget, Walk};
+use super::{Cuckoo, Homes};
+
+/// Bytes of a region: with its neighbourhood it fits the L2 cache of common CPUs.
+const REGION_BYTES: u64 = 256 << 10;
+
+/// The most regions, so that the places where they are written fit the cache while keys are sorted.
+const MOST_REGIONS: u64 = 4096;
+
+/// The most parts, and the fewest places that a part has for each place that offsets reach.
+const MOST_PARTS: u64 = 16;
+const PART_REACHES: u64 = 64;
+
+/// Parts begin at multiples of this, where in every layout a word begins.
+const ALIGNMENT: u64 = 64;
+
+/// How many keys ahead of the one that is stored the memory is asked for.
+const AHEAD: usize = 16;
+
+/// How a layout is cut for bulk work.
+#[derive(Clone, Debug)]
+pub(super) struct Cut {
+    regions: u64,
+    /// Where the parts after the first begin.
+    begins: Vec<u64>,
+}
+
+impl Cut {
+    /// The cut of a layout; `None` if keys have their places so far apart that order does not help.
+    pub(super) fn new(layout: &CuckooLayout) -> Option<Self> {
+        let reach = if layout.kind.is_signed() {
+            layout.ring.most.max(layout.ring.group)
+        } else {
+            1u64.checked_shl(layout.subtable_bits).filter(|_| layout.subtable_bits > 0)?
+        };
+        let regions = (layout.bytes() / REGION_BYTES).clamp(1, MOST_REGIONS);
+        if layout.places / reach < PART_REACHES {
+            return None;
+        }
+        let parts = (layout.places / (PART_REACHES * reach)).clamp(1, MOST_PARTS);
+        // Subtables are never cut in two; they may be larger than the alignment.
+        let step = if layout.kind.is_signed() { ALIGNMENT } else { ALIGNMENT.max(reach) };
+        let begins = (1..parts).map(|i| (layout.places / parts * i).next_multiple_of(step)).collect();
+        Some(Self { regions, begins })
+    }
+
+    /// Sorts hashes by region, keeping their order inside each; returns where each region ends.
+    fn sort(&self, hashes: &[KeyHash], sorted: &mut Vec<KeyHash>) -> Vec<usize> {
+        let region = |hash: KeyHash| index(last_draw(hash.to_raw(), self.regions));
+        let mut ends = vec![0usize; index(self.regions)];
+        for &hash in hashes {
+            ends[region(hash)] += 1;
+        }
+        let mut begin = 0;
+        for end in &mut ends {
+            begin += core::mem::replace(end, begin);
+        }
+        sorted.clear();
+        sorted.resize(hashes.len(), KeyHash::from_raw(0));
+        for &hash in hashes {
+            let at = &mut ends[region(hash)];
+            sorted[*at] = hash;
+            *at += 1;
+        }
+        ends
+    }
+
+    /// The first region of each part after the first: the one in which the part's first place lies.
+    fn first_regions(&self, places: u64) -> impl Iterator<Item = usize> {
+        let regions = u128::from(self.regions);
+        self.begins.iter().map(move |&place| {
+            #[expect(clippy::cast_possible_truncation, reason = "below the number of regions")]
+            index((u128::from(place) * regions / u128::from(places)) as u64)
+        })
+    }
+}
+
+/// A number of regions or keys, which fits the memory.
+#[allow(clippy::cast_possible_truncation, reason = "32-bit targets: counts of things in memory")]
+const fn index(number: u64) -> usize {
+    number as usize
+}
+
+/// A part of a table: the places from `begin` to `end`, under their numbers in the whole.
+#[derive(Clone, Debug)]
+struct Part<T> {
+    table: T,
+    begin: u64,
+    end: u64,
+}
+
+impl<T: Table> Part<T> {
+    fn inside(&self, entry: Entry) -> Entry {
+        Entry { place: Place(entry.place.0 - self.begin), ..entry }
+    }
+
+    fn outside(&self, entry: Entry) -> Entry {
+        Entry { place: Place(entry.place.0 + self.begin), ..entry }
+    }
+}
+
+impl<T: Table> Table for Part<T> {
+    fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
+        Ok(Self { table: T::new(layout)?, begin: 0, end: layout.places })
+    }
+
+    fn holds(&self, entry: Entry) -> bool {
+        self.covers(entry.place) && self.table.holds(self.inside(entry))
+    }
+
+    fn count(&self, entry: Entry) -> u32 {
+        self.table.count(self.inside(entry))
+    }
+
+    #[inline(always)]
+    fn put(&mut self, entry: Entry) -> bool {
+        self.covers(entry.place) && self.table.put(self.inside(entry))
+    }
+
+    fn take(&mut self, entry: Entry) -> bool {
+        self.covers(entry.place) && self.table.take(self.inside(entry))
+    }
+
+    #[inline(always)]
+    fn resident(&self, place: Place, rank: u32) -> Entry {
+        self.outside(self.table.resident(Place(place.0 - self.begin), rank))
+    }
+
+    #[inline(always)]
+    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let (victim, swap) = self.table.swap(self.inside(entry), rank);
+        (self.outside(victim), swap)
+    }
+
+    fn undo(&mut self, swap: Swap) {
+        self.table.undo(swap);
+    }
+
+    #[inline(always)]
+    fn covers(&self, place: Place) -> bool {
+        (self.begin..self.end).contains(&place.0)
+    }
+
+    fn stride_bits(&self) -> u64 {
+        self.table.stride_bits()
+    }
+
+    fn with_words(&self, words: Words) -> Self {
+        Self { table: self.table.with_words(words), ..*self }
+    }
+
+    fn into_words(self) -> Words {
+        self.table.into_words()
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: Place) {
+        // Beyond the part this asks for memory that is not its own, which only a hint may do.
+        self.table.prefetch(Place(place.0.wrapping_sub(self.begin)));
+    }
+
+    fn words(&self) -> &Words {
+        self.table.words()
+    }
+
+    fn clear(&mut self) {
+        self.table.clear();
+    }
+}
+
+/// What one part made of its keys.
+struct Work<T> {
+    part: Part<T>,
+    stored: u64,
+    counters: Counters,
+    leftovers: Vec<KeyHash>,
+}
+
+impl<T: Table> Work<T> {
+    /// Stores keys as long as they and their walks stay inside the part.
+    fn store<P: Placement>(&mut self, placement: &P, hashes: &[KeyHash], budget: Budget) {
+        let mut walk = Walk::default();
+        let homes = |part: &Part<T>, hash: KeyHash| {
+            let (first, fingerprint) = placement.locate(hash);
+            let second = placement.other(first, fingerprint, Side::First);
+            part.prefetch(first);
+            part.prefetch(second);
+            Homes { first, second, fingerprint }
+        };
+        let mut ring = [Homes::NOWHERE; AHEAD];
+        for (slot, &hash) in ring.iter_mut().zip(hashes) {
+            *slot = homes(&self.part, hash);
+        }
+        for (i, &hash) in hashes.iter().enumerate() {
+            let slot = &mut ring[i % AHEAD];
+            let entries = [slot.on(Side::First), slot.on(Side::Second)];
+            if let Some(&next) = hashes.get(i + AHEAD) {
+                *slot = homes(&self.part, next);
+            }
+            if !self.part.covers(entries[0].place) || !self.part.covers(entries[1].place) {
+                self.leftovers.push(hash);
+            } else if self.part.put(entries[0]) || self.part.put(entries[1]) {
+                self.stored += 1;
+            } else if let Some(steps) = walk.make_room(placement, &mut self.part, (hash, entries), budget) {
+                self.counters.walked(steps);
+                self.stored += 1;
+            } else {
+                self.leftovers.push(hash);
+            }
+        }
+    }
+}
+
+impl<P: Placement, T: Table> Cuckoo<P, T> {
+    /// Stores all keys of a slice, in the order of their places. `sorted` is room for as many hashes.
+    ///
+    /// If some key finds no place, others may have been stored: the caller must have kept the content.
+    pub(super) fn insert_cut(
+        &mut self,
+        cut: &Cut,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Result<(), Full> {
+        let ends = cut.sort(hashes, sorted);
+        let begin_of = |region: usize| if region == 0 { 0 } else { ends[region - 1] };
+        let mut keys: Vec<&[KeyHash]> = Vec::new();
+        let mut from = 0;
+        for to in cut.first_regions(self.layout.places).map(begin_of).chain([sorted.len()]) {
+            keys.push(&sorted[from..to]);
+            from = to;
+        }
+        let queue = Mutex::new(self.take_apart(cut).into_iter().zip(keys).enumerate());
+        let done = Mutex::new(Vec::new());
+        let work = || loop {
+            let Some((number, (mut work, keys))) = queue.lock().expect("no thread panics").next() else {
+                break;
+            };
+            work.store(&self.placement, keys, self.budget);
+            done.lock().expect("no thread panics").push((number, work));
+        };
+        if threads <= 1 || cut.begins.is_empty() {
+            work();
+        } else {
+            std::thread::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(work);
+                }
+            });
+        }
+        let mut done = done.into_inner().expect("no thread panics");
+        done.sort_unstable_by_key(|(number, _)| *number);
+        let mut leftovers = Vec::new();
+        let mut words = Vec::new();
+        for (_, work) in done {
+            self.len += work.stored;
+            self.counters.add(work.counters);
+            leftovers.extend(work.leftovers);
+            words.push(work.part.into_words());
+        }
+        self.table = self.table.with_words(Words::join(words));
+        leftovers.into_iter().try_for_each(|hash| self.insert(hash))
+    }
+
+    /// Takes the table apart; what stays behind is a table without words.
+    fn take_apart(&mut self, cut: &Cut) -> Vec<Work<T>> {
+        let stride = self.table.stride_bits();
+        let cuts: Vec<usize> = cut.begins.iter().map(|begin| index(begin * stride / 64)).collect();
+        let hollow = self.table.with_words(Words::zeroed(0).expect("memory for a few words"));
+        let table = core::mem::replace(&mut self.table, hollow);
+        let parts = table.clone_shape_into(&cuts);
+        let begins = core::iter::once(0).chain(cut.begins.iter().copied());
+        // A place near the end of a part may reach into the next one, or be read together with some of it.
+        let margin = 128u64.div_ceil(stride) + u64::from(self.layout.slots_per_place);
+        let ends = cut.begins.iter().map(|begin| begin - margin).chain([self.layout.places]);
+        parts
+            .into_iter()
+            .zip(begins.zip(ends))
+            .map(|(table, (begin, end))| Work {
+                part: Part { table, begin, end },
+                stored: 0,
+                counters: Counters::default(),
+                leftovers: Vec::new(),
+            })
+            .collect()
+    }
+}
+
+/// Cutting a table's words while keeping its shape.
+trait Apart: Table {
+    fn clone_shape_into(self, cuts: &[usize]) -> Vec<Self>;
+}
+
+impl<T: Table> Apart for T {
+    fn clone_shape_into(self, cuts: &[usize]) -> Vec<Self> {
+        let hollow = self.with_words(Words::zeroed(0).expect("memory for a few words"));
+        let parts = self.into_words().into_parts(cuts);
+        parts.into_iter().map(|words| hollow.with_words(words)).collect()
+    }
+}
