@@ -1,5 +1,6 @@
 //! The face that every filter shows inside this crate, and what it counts.
 
+use crate::bloom::Fill;
 use crate::error::Full;
 use crate::key::KeyHash;
 
@@ -56,4 +57,18 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn stash_len(&self) -> usize;
     fn counters(&self) -> Counters;
     fn clone_box(&self) -> Box<dyn Engine>;
+
+    /// Adds the keys of an engine of equal geometry; `false` if this kind of filter cannot.
+    fn union(&mut self, other: &dyn Engine) -> bool {
+        let _ = other;
+        false
+    }
+    /// The set bits; `None` if this kind of filter is not made of bits.
+    fn fill(&self) -> Option<Fill> {
+        None
+    }
+    /// The number of different keys that the set bits tell of; `None` likewise.
+    fn estimate_keys(&self) -> Option<f64> {
+        None
+    }
 }

@@ -10,6 +10,7 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 
+pub mod bloom;
 pub mod cuckoo;
 pub mod theory;
 
@@ -25,6 +26,7 @@ mod select;
 mod spec;
 mod stats;
 
+pub use bloom::{Cost, Pattern};
 pub use engine::Inserted;
 pub use error::{Error, Full, FullAt};
 pub use filter::Filter;

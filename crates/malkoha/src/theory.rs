@@ -9,6 +9,8 @@
 
 use crate::kind::Kind;
 
+pub mod bloom;
+
 /// The load up to which all keys find a place, as the table grows without bound: \[SZR\] Table 2, with the
 /// known values for buckets of 5 to 8 slots.
 ///
@@ -18,11 +20,16 @@ use crate::kind::Kind;
 /// assert_eq!(theory::threshold(Kind::Sorted), theory::threshold(Kind::Flexible(4)));
 /// ```
 ///
+/// Bloom filters are never full: theirs is 1.
+///
 /// # Panics
 ///
 /// If the kind does not exist with that number of slots.
 #[must_use]
 pub fn threshold(kind: Kind) -> f64 {
+    if kind.is_bloom() {
+        return 1.0;
+    }
     const BUCKETS: [f64; 8] =
         [0.5, 0.897_011_868_2, 0.959_154_268_6, 0.980_369_774_3, 0.989_55, 0.994_07, 0.996_49, 0.997_85];
     const WINDOWS: [f64; 3] = [0.964_994_923_4, 0.994_422_753_8, 0.998_951_593_2];
