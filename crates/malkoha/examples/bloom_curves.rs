@@ -30,7 +30,7 @@ pub(crate) fn nodes(choices: u8, pattern: Pattern, key_bits: u32) -> Option<Row>
     match pattern {
         Pattern::Random => RANDOM.get(rows)?.get(index).copied(),
         Pattern::Distinct => DISTINCT.get(rows)?.get(index).copied(),
-        Pattern::Spread if rows == 0 && key_bits % 8 == 0 => SPREAD.get(index / 8).copied(),
+        Pattern::Spread if rows == 0 && key_bits.is_multiple_of(8) => SPREAD.get(index / 8).copied(),
         Pattern::Spread => None,
     }
 }

@@ -225,19 +225,20 @@ impl Spec {
     fn plan_plain(&self) -> Result<(u64, f64, Layout), Error> {
         Ok(match self.given {
             Given::KeysAndRate(keys, rate) => {
-                (keys, check_rate(rate)?, Layout::Bloom(PlainWish.at_rate(keys, rate)?))
+                (keys, check_rate(rate)?, Layout::Bloom(PlainWish::at_rate(keys, rate)?))
             }
             Given::KeysAndMemory(keys, bytes) => {
-                let layout = PlainWish.in_memory(keys, bytes)?;
+                let layout = PlainWish::in_memory(keys, bytes)?;
                 (keys, layout.rate(keys), Layout::Bloom(layout))
             }
             Given::RateAndMemory(rate, bytes) => {
                 check_rate(rate)?;
-                let fits = |keys| PlainWish.at_rate(keys, rate).ok().filter(|layout| layout.bytes() <= bytes);
+                let fits =
+                    |keys| PlainWish::at_rate(keys, rate).ok().filter(|layout| layout.bytes() <= bytes);
                 let keys = most(|keys| fits(keys).is_some());
                 let layout = match fits(keys) {
                     Some(layout) => layout,
-                    None => return Err(Error::Memory { bytes, least: PlainWish.at_rate(1, rate)?.bytes() }),
+                    None => return Err(Error::Memory { bytes, least: PlainWish::at_rate(1, rate)?.bytes() }),
                 };
                 (keys, rate, Layout::Bloom(layout))
             }

@@ -27,12 +27,12 @@ pub mod bloom;
 /// If the kind does not exist with that number of slots.
 #[must_use]
 pub fn threshold(kind: Kind) -> f64 {
-    if kind.is_bloom() {
-        return 1.0;
-    }
     const BUCKETS: [f64; 8] =
         [0.5, 0.897_011_868_2, 0.959_154_268_6, 0.980_369_774_3, 0.989_55, 0.994_07, 0.996_49, 0.997_85];
     const WINDOWS: [f64; 3] = [0.964_994_923_4, 0.994_422_753_8, 0.998_951_593_2];
+    if kind.is_bloom() {
+        return 1.0;
+    }
     let l = usize::from(kind.slots_per_place());
     if kind.is_windowed() { WINDOWS[l - 2] } else { BUCKETS[l - 1] }
 }

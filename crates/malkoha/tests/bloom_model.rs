@@ -25,11 +25,12 @@ fn the_table_is_the_model() {
                     let density = 0.1 * 2f64.powf(f64::from(step) / 14.0);
                     let keys_per_block = density * 512.0 / f64::from(key_bits);
                     let table = layout(choices, pattern, key_bits, 1_000_000);
-                    let ratio =
-                        table.rate((keys_per_block * 1e6) as u64).log2() - curve.rate(keys_per_block).log2();
+                    let (table, model) =
+                        (table.rate((keys_per_block * 1e6) as u64), curve.rate(keys_per_block));
+                    // Lower rates are hidden by equal hashes.
                     assert!(
-                        ratio.abs() < 0.002,
-                        "c = {choices}, {pattern}, {key_bits} bits, {density}: {ratio}"
+                        model < 1e-8 || (table.log2() - model.log2()).abs() < 0.002,
+                        "c = {choices}, {pattern}, {key_bits} bits, {density}: {table} {model}"
                     );
                 }
             }

@@ -57,7 +57,7 @@ fn chance(pattern: Pattern, key_bits: u32) -> f64 {
 
 /// Runs the model to the fill that is sought. Nearly full blocks end the search: they tell little.
 fn keys_per_block_with_choices(layout: &BlockedLayout, share: f64) -> f64 {
-    const STEP: f64 = 0.5;
+    const STEP: f64 = 2.0;
     const MOST_SHARE: f64 = 0.999;
     let mut model = Model::new(layout.choices, layout.pattern, layout.cost, layout.key_bits);
     let (mut time, mut fill) = (0.0, 0.0);

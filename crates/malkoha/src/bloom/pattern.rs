@@ -10,9 +10,10 @@
 //! ```
 //!
 //! `Distinct` has the distribution of appendix B of the paper, which keeps chosen bits sorted and steps over
-//! them. Here it is Floyd's sampling, which needs no order: the i-th bit is drawn among the first i of the
-//! block's last key_bits positions and all before them; if it is taken already, the i-th position itself is
-//! free and is taken in its stead. That is one select a bit instead of an insertion sort.
+//! them. Here it is Floyd's sampling, which needs no order. A key of d bits draws its first bit below
+//! 512 - d + 1, the next below 512 - d + 2, and so on to 512; a bit that is taken already is replaced by the
+//! highest one of its range, which no earlier draw could reach. That is one select a bit instead of an
+//! insertion sort.
 
 use crate::bits::{BLOCK_BITS, Block, WORD_BITS, WORDS};
 use crate::key::{KeyHash, mix};
@@ -201,7 +202,7 @@ mod tests {
         let keys = 200_000;
         let mut counts = [0u64; 512];
         for block in patterns::<P>(key_bits, keys) {
-            (0..512).for_each(|at| counts[at as usize] += block.get(at));
+            counts.iter_mut().zip(0..).for_each(|(count, at)| *count += block.get(at));
         }
         let mean = counts.iter().sum::<u64>() as f64 / 512.0;
         // A bit is set in a share `mean / keys` of the patterns, at most once in each.

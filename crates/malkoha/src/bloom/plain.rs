@@ -1,4 +1,4 @@
-//! The plain Bloom filter: key_bits bits anywhere in the table.
+//! The plain Bloom filter: the bits of a key lie anywhere in the table.
 
 use crate::bits::Words;
 use crate::engine::{Counters, Engine, Inserted};
@@ -137,7 +137,9 @@ impl Engine for Bloom {
 
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
         for (hashes, answers) in hashes.chunks(BATCH).zip(answers.chunks_mut(BATCH)) {
-            hashes.iter().for_each(|hash| self.prefetch(*hash));
+            for hash in hashes {
+                self.prefetch(*hash);
+            }
             for (answer, hash) in answers.iter_mut().zip(hashes) {
                 *answer = self.contains(*hash);
             }

@@ -42,13 +42,13 @@ impl Margin {
 /// Bits beyond which no table is planned: more than any machine has.
 const MOST_BITS: f64 = 9e15;
 
-/// What a caller wants of a plain Bloom filter.
+/// Plain filters have no options: a wish is keys, and a rate or memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainWish;
 
 impl PlainWish {
     /// The smallest layout for so many keys whose rate is at most `rate`.
-    pub(crate) fn at_rate(self, keys: u64, rate: f64) -> Result<BloomLayout, Error> {
+    pub(crate) fn at_rate(keys: u64, rate: f64) -> Result<BloomLayout, Error> {
         check(keys, rate)?;
         let best = (1..=MOST_PLAIN_BITS).map(|key_bits| (plain_density(key_bits, rate), key_bits));
         let (density, key_bits) = best.max_by(|a, b| a.0.total_cmp(&b.0)).expect("one is the best");
@@ -62,7 +62,7 @@ impl PlainWish {
     }
 
     /// The layout with the lowest rate for so many keys in so many bytes.
-    pub(crate) fn in_memory(self, keys: u64, bytes: u64) -> Result<BloomLayout, Error> {
+    pub(crate) fn in_memory(keys: u64, bytes: u64) -> Result<BloomLayout, Error> {
         if keys == 0 {
             return Err(Error::NoKeys);
         }
