@@ -43,7 +43,7 @@ fn the_table_is_the_model() {
 fn one_choice_is_the_exact_sum() {
     for pattern in [Pattern::Random, Pattern::Distinct, Pattern::Spread] {
         for key_bits in [8, 16] {
-            for density in [0.15, 0.35, 0.55, 0.693, 0.9, 1.3] {
+            for density in [0.15, 0.55, 0.9] {
                 let blocks = 1_000_000;
                 let n = (density * 512.0 / f64::from(key_bits) * blocks as f64) as u64;
                 let exact = theory::bloom::blocked_rate(n, blocks, key_bits, pattern);
