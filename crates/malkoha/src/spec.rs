@@ -236,9 +236,8 @@ impl Spec {
                 let fits =
                     |keys| PlainWish::at_rate(keys, rate).ok().filter(|layout| layout.bytes() <= bytes);
                 let keys = most(|keys| fits(keys).is_some());
-                let layout = match fits(keys) {
-                    Some(layout) => layout,
-                    None => return Err(Error::Memory { bytes, least: PlainWish::at_rate(1, rate)?.bytes() }),
+                let Some(layout) = fits(keys) else {
+                    return Err(Error::Memory { bytes, least: PlainWish::at_rate(1, rate)?.bytes() });
                 };
                 (keys, rate, Layout::Bloom(layout))
             }

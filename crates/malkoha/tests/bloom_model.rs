@@ -1,4 +1,5 @@
 //! The model of the block load against exact sums, and the table against the model.
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes from positive numbers")]
 
 use malkoha::bloom::{BlockedLayout, Curve};
 use malkoha::{Cost, Kind, Pattern, Spec, theory};

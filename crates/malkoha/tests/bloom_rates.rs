@@ -2,6 +2,12 @@
 //!
 //! Filters have the size of a plain filter at its best, m = n k / ln 2, and keys set k bits, as in the paper,
 //! unless a test says otherwise. `MALKOHA_LONG=1` takes ten times as many keys.
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::print_stdout,
+    reason = "sizes from positive numbers; figures for --nocapture"
+)]
 
 use malkoha::bloom::{Blocked, BlockedLayout, Distinct, Random, Spread};
 use malkoha::{Cost, Filter, Key, KeyHash, KeyHasher, Kind, Pattern, Spec, theory};

@@ -16,6 +16,7 @@ use crate::bits::{BLOCK_BITS, Block, Words};
 use crate::engine::{Counters, Engine, Inserted};
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
+use crate::kind::Kind;
 use crate::reduce::last_draw;
 
 use super::choice::Prices;
@@ -64,8 +65,11 @@ struct Candidates {
 impl<P: Scatter> Blocked<P> {
     /// An empty filter with this layout, which must have this pattern.
     pub fn new(layout: &BlockedLayout) -> Result<Self, Error> {
-        debug_assert_eq!(layout.pattern, P::PATTERN);
-        debug_assert!((1..=MOST_CHOICES).contains(&layout.choices) && layout.blocks > 0);
+        layout.check()?;
+        if layout.pattern != P::PATTERN {
+            let kind = Kind::Blocked(layout.choices);
+            return Err(Error::Option { kind, what: "the layout is for another pattern" });
+        }
         let bits = layout.blocks.saturating_mul(u64::from(BLOCK_BITS)).min(u64::MAX / 2);
         Ok(Self {
             layout: *layout,

@@ -1,10 +1,12 @@
 //! The numbers of the Bloom tables.
 
 use crate::bits::{BLOCK_BITS, Words};
+use crate::error::Error;
+use crate::kind::Kind;
 use crate::theory;
 
 use super::choice::Cost;
-use super::curve::Curve;
+use super::curve::{Curve, MOST_KEY_BITS};
 use super::estimate;
 use super::pattern::Pattern;
 
@@ -79,7 +81,7 @@ impl BlockedLayout {
 
     /// The rate when n different keys are stored, as the model of the block load predicts it.
     ///
-    /// With the default cost this reads a table; with another it takes some milliseconds.
+    /// With the default cost this reads a table; with another it runs the model, a twentieth of a second.
     #[must_use]
     pub fn rate(&self, n: u64) -> f64 {
         with_equal_hashes(self.curve().rate(self.keys_per_block(n)), n)
@@ -96,6 +98,26 @@ impl BlockedLayout {
     #[must_use]
     pub fn keys_per_block(&self, n: u64) -> f64 {
         n as f64 / self.blocks as f64
+    }
+
+    /// Refuses numbers that make no filter.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let kind = Kind::Blocked(self.choices);
+        kind.check()?;
+        let refuse = |what| Err(Error::Option { kind, what });
+        if self.blocks == 0 {
+            return refuse("a layout has at least one block");
+        }
+        if !(1..=MOST_KEY_BITS).contains(&self.key_bits) {
+            return refuse("a key sets 1 to 32 bits");
+        }
+        if self.pattern == Pattern::Spread && (self.choices > 1 || !self.key_bits.is_multiple_of(8)) {
+            return refuse("spread patterns have one choice and 8, 16, 24 or 32 bits");
+        }
+        if !self.cost.is_sound() {
+            return refuse("the parameter of a cost is a positive number");
+        }
+        Ok(())
     }
 
     pub(crate) fn curve(&self) -> Curve {

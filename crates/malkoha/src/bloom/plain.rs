@@ -4,6 +4,7 @@ use crate::bits::Words;
 use crate::engine::{Counters, Engine, Inserted};
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
+use crate::kind::Kind;
 use crate::reduce::last_draw;
 
 use super::estimate;
@@ -37,6 +38,12 @@ pub struct Bloom {
 impl Bloom {
     /// An empty filter with this layout.
     pub fn new(layout: &BloomLayout) -> Result<Self, Error> {
+        if layout.bits == 0 || layout.key_bits == 0 {
+            return Err(Error::Option {
+                kind: Kind::Bloom,
+                what: "a layout and a key have at least one bit",
+            });
+        }
         Ok(Self { layout: *layout, words: Words::zeroed(layout.bits)?, len: 0 })
     }
 

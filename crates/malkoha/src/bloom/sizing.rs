@@ -56,7 +56,7 @@ impl PlainWish {
         let mut layout = BloomLayout { bits: count(bits, keys)?, key_bits };
         // Small tables stray upwards from the formula for large ones.
         while layout.rate(keys) > rate {
-            layout.bits += layout.bits / 1000 + 1;
+            layout.bits += layout.bits / 10_000 + 1;
         }
         Ok(layout)
     }
