@@ -62,7 +62,8 @@ impl Filter {
         &self.hasher
     }
 
-    /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit.
+    /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds always
+    /// have room.
     ///
     /// A key can be stored several times: 2l copies fit for sure into an otherwise empty filter. Each copy
     /// must be removed once.
