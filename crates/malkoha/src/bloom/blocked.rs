@@ -213,7 +213,7 @@ impl<P: Scatter> Blocked<P> {
     }
 
     /// An estimate of the number of different keys: the number for which these set bits are expected. Reads the
-    /// whole table, and with choices runs the model of the block load, which takes some milliseconds.
+    /// whole table, and with choices runs the model of the block load, which takes tens of milliseconds.
     ///
     /// After a union of filters with choices it is too high, for they have set more bits than one filter
     /// would have.

@@ -45,7 +45,7 @@ impl Curve {
         }
     }
 
-    /// The curve as the model computes it. Takes about a twentieth of a second.
+    /// The curve as the model computes it. Takes about a tenth of a second.
     #[must_use]
     pub fn from_model(choices: u8, pattern: Pattern, cost: Cost, key_bits: u32) -> Self {
         let nodes = if pattern == Pattern::Spread {

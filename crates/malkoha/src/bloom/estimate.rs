@@ -23,7 +23,7 @@ fn most_telling(set: u64, bits: f64) -> f64 {
 ///
 /// With one choice a bit stays unset with probability `exp(-x s)`, x keys per block and s the chance that a
 /// key sets the bit; that is solved for x. With choices the model of the block load is run until its fill is
-/// the one sought, which takes some milliseconds.
+/// the one sought, which takes tens of milliseconds.
 pub(super) fn keys(layout: &BlockedLayout, set: u64) -> f64 {
     let bits = layout.blocks as f64 * f64::from(BLOCK_BITS);
     let share = most_telling(set, bits);

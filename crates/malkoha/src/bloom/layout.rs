@@ -81,13 +81,13 @@ impl BlockedLayout {
 
     /// The rate when n different keys are stored, as the model of the block load predicts it.
     ///
-    /// With the default cost this reads a table; with another it runs the model, a twentieth of a second.
+    /// With the default cost this reads a table; with another it runs the model, a tenth of a second.
     #[must_use]
     pub fn rate(&self, n: u64) -> f64 {
         with_equal_hashes(self.curve().rate(self.keys_per_block(n)), n)
     }
 
-    /// The expected share of set bits when n different keys are stored. With choices it takes some
+    /// The expected share of set bits when n different keys are stored. With choices it takes tens of
     /// milliseconds.
     #[must_use]
     pub fn fill(&self, n: u64) -> f64 {

@@ -30,12 +30,12 @@
 //!
 //! - k up to 3: the plain filter is as good as any.
 //! - k from 3 to 7, or where time matters more than memory: one choice, `blocked:1`; from k = 6 on the spread
-//!   pattern takes half the time of the random one for about 1 % more memory.
+//!   pattern takes half the time of the random one for 1 to 3 % more memory.
 //! - k above 7 with memory to heed: two choices, `blocked:2`, the size of a plain filter for two cache lines.
 //! - k from 10 with memory short: three choices, smaller than a plain filter, for a third cache line. Distinct
 //!   patterns save up to another 1 %, and so does a fourth choice.
-//! - Where keys are removed, or never more than planned, a cuckoo kind is smaller from k = 4 on: it needs k + 2
-//!   bits per slot against 1.44 k.
+//! - Where keys are removed, or never more than planned, a cuckoo kind is smaller from k = 6 on: sorted
+//!   buckets need (k + 2) / 0.96 bits per key against 1.44 k.
 //!
 //! # What a rate is here
 //!
