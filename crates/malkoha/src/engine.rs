@@ -1,5 +1,6 @@
 //! The face that every filter shows inside this crate, and what it counts.
 
+use crate::bloom::Fill;
 use crate::error::Full;
 use crate::key::KeyHash;
 
@@ -62,17 +63,44 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         hashes: &[KeyHash],
         sorted: &mut Vec<KeyHash>,
         threads: usize,
-    ) -> Option<Result<(), Full>>;
+    ) -> Option<Result<(), Full>> {
+        let _ = (hashes, sorted, threads);
+        None
+    }
 
     fn clear(&mut self);
     fn len(&self) -> u64;
-    /// The content: the words of the table, and what is kept outside it.
-    fn words(&self) -> &[u64];
-    fn stash_entries(&self) -> Vec<(u64, u64)>;
     fn bytes(&self) -> usize;
-    fn stash_len(&self) -> usize;
-    fn counters(&self) -> Counters;
+    /// The content: the words of the table,
+    fn words(&self) -> &[u64];
+    /// and what is kept outside it, by place and fingerprint.
+    fn stash_entries(&self) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+    fn stash_len(&self) -> usize {
+        0
+    }
+    /// What happened, for filters to which it happens.
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
     /// Goes on counting from here.
-    fn count_on(&mut self, counters: Counters);
+    fn count_on(&mut self, counters: Counters) {
+        let _ = counters;
+    }
     fn clone_box(&self) -> Box<dyn Engine>;
+
+    /// Adds the keys of an engine of equal geometry; `false` if this kind of filter cannot.
+    fn union(&mut self, other: &dyn Engine) -> bool {
+        let _ = other;
+        false
+    }
+    /// The set bits; `None` if this kind of filter is not made of bits.
+    fn fill(&self) -> Option<Fill> {
+        None
+    }
+    /// The number of different keys that the set bits tell of; `None` likewise.
+    fn estimate_keys(&self) -> Option<f64> {
+        None
+    }
 }

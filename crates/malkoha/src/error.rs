@@ -81,6 +81,13 @@ pub enum Error {
         /// The largest number allowed.
         most: u8,
     },
+    /// The kind does not exist with this number of candidate blocks.
+    Choices {
+        /// What was asked for.
+        kind: Kind,
+        /// The largest number allowed; the smallest is 1.
+        most: u8,
+    },
     /// An option makes no sense for this kind of filter.
     Option {
         /// The kind it was asked of.
@@ -122,6 +129,11 @@ pub enum Error {
         /// What was asked of it.
         operation: &'static str,
     },
+    /// Two filters cannot be united because their geometries differ.
+    Geometries {
+        /// What differs.
+        what: &'static str,
+    },
     /// A kind was written in a way that is not understood.
     UnknownKind {
         /// What was written.
@@ -142,6 +154,7 @@ impl fmt::Display for Error {
             Self::SlotsPerPlace { kind, least, most } => {
                 write!(f, "{kind} does not exist; give it {least} to {most} slots per place")
             }
+            Self::Choices { kind, most } => write!(f, "{kind} does not exist; give it 1 to {most} choices"),
             Self::Option { kind, what } => write!(f, "{kind}: {what}"),
             Self::Memory { bytes, least } => {
                 write!(
@@ -166,12 +179,19 @@ impl fmt::Display for Error {
                 )
             }
             Self::Unsupported { kind, operation } => {
-                write!(f, "a {kind} filter cannot {operation}; build one of a cuckoo kind, such as sorted")
+                let other = if kind.is_bloom() { "cuckoo kind, such as sorted" } else { "Bloom kind" };
+                write!(f, "a {kind} filter cannot {operation}; build one of a {other}")
             }
+            Self::Geometries { what } => write!(
+                f,
+                "the filters differ in {what}; only filters of equal geometry and seed can be united: plan once and \
+                 build all of them from that geometry"
+            ),
             Self::UnknownKind { got } => write!(
                 f,
-                "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed or \
-                 sorted, with slots per place behind a colon where they vary, as in windowed:2"
+                "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, \
+                 sorted, bloom or blocked, with slots per place or choices behind a colon where they vary, as in \
+                 windowed:2 or blocked:3"
             ),
         }
     }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::bloom::Fill;
 use crate::engine::{Engine, Inserted};
 use crate::error::{Error, Full, FullAt};
 use crate::geometry::Geometry;
@@ -64,7 +65,8 @@ impl Filter {
         &self.hasher
     }
 
-    /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit.
+    /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds always
+    /// have room.
     ///
     /// A key can be stored several times: 2l copies fit for sure into an otherwise empty filter. Each copy
     /// must be removed once.
@@ -274,6 +276,58 @@ impl Filter {
         Ok(())
     }
 
+    /// Adds all keys of another filter, for Bloom kinds. Both must have the same geometry and seed.
+    ///
+    /// Every key of either filter is found afterwards. With one choice the result is, bit for bit, the filter
+    /// that took all keys itself; with several it has some more bits set, because each of the two chose blocks
+    /// without knowing the keys of the other. The length becomes the sum of both.
+    ///
+    /// ```
+    /// use malkoha::{Kind, Spec};
+    /// let spec = Spec::new(1000, 0.001).kind(Kind::Blocked(2));
+    /// let (mut day, mut night) = (spec.build()?, spec.build()?);
+    /// day.insert("malkoha").unwrap();
+    /// night.insert("owl").unwrap();
+    /// day.union(&night)?;
+    /// assert!(day.contains("malkoha") && day.contains("owl"));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn union(&mut self, other: &Self) -> Result<(), Error> {
+        let differs = |what| Err(Error::Geometries { what });
+        if self.geometry.seed() != other.geometry.seed() {
+            return differs("their seeds");
+        }
+        if self.geometry.layout() != other.geometry.layout() {
+            return differs("their sizes or kinds");
+        }
+        if self.engine.union(&*other.engine) {
+            Ok(())
+        } else {
+            Err(self.unsupported("be united with another"))
+        }
+    }
+
+    /// The set bits of a filter of a Bloom kind, and the rate that they have, whichever keys set them. Reads
+    /// the whole table.
+    pub fn fill(&self) -> Result<Fill, Error> {
+        self.engine.fill().ok_or_else(|| self.unsupported("be judged by its set bits"))
+    }
+
+    /// An estimate of the number of different keys from the set bits, for Bloom kinds: where
+    /// [`len`](Self::len) counts a key as often as it was inserted, this counts it once. Reads the whole table.
+    ///
+    /// ```
+    /// use malkoha::{Kind, Spec};
+    /// let mut filter = Spec::new(10_000, 0.001).kind(Kind::Blocked(2)).build()?;
+    /// (0..20_000u64).for_each(|key| filter.insert(&(key % 10_000)).unwrap());
+    /// assert_eq!(filter.len(), 20_000);
+    /// assert!((filter.estimate_keys()? / 10_000.0 - 1.0).abs() < 0.02);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn estimate_keys(&self) -> Result<f64, Error> {
+        self.engine.estimate_keys().ok_or_else(|| self.unsupported("be judged by its set bits"))
+    }
+
     /// Removes everything.
     pub fn clear(&mut self) {
         self.engine.clear();
@@ -291,10 +345,11 @@ impl Filter {
         self.len() == 0
     }
 
-    /// Facts about the filter at this moment.
+    /// Facts about the filter at this moment. For Bloom kinds this reads the whole table.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let counters = self.engine.counters();
+        let fill = self.engine.fill();
         let slots = self.geometry.cuckoo().map_or(0, |layout| layout.slots);
         let (items, stash_size) = (self.len(), self.engine.stash_len() as u64);
         let planned = self.geometry.keys();
@@ -307,15 +362,15 @@ impl Filter {
         };
         Stats {
             items,
-            slots,
-            load: (items - stash_size) as f64 / slots as f64,
+            slots: fill.map_or(slots, |fill| fill.bits),
+            load: fill.map_or((items - stash_size) as f64 / slots as f64, |fill| fill.share()),
             threshold: self.geometry.threshold(),
             memory_bytes: self.engine.bytes() as u64,
             stash_size,
             insert_failures: counters.failures,
             steps_mean: counters.steps as f64 / counters.walks.max(1) as f64,
             steps_max: counters.most_steps,
-            predicted_rate: self.geometry.predicted_rate(items),
+            predicted_rate: fill.map_or_else(|| self.geometry.predicted_rate(items), |fill| fill.rate),
             head_room: planned.saturating_sub(items),
             level,
         }

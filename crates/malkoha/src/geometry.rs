@@ -1,5 +1,6 @@
 //! `Geometry`: the exact numbers of a filter.
 
+use crate::bloom::{BlockedLayout, BloomLayout};
 use crate::cuckoo::CuckooLayout;
 use crate::kind::Kind;
 use crate::theory;
@@ -29,6 +30,10 @@ pub struct Geometry {
 pub enum Layout {
     /// A table of tags.
     Cuckoo(CuckooLayout),
+    /// Bits.
+    Bloom(BloomLayout),
+    /// Blocks of bits.
+    Blocked(BlockedLayout),
 }
 
 impl Geometry {
@@ -41,6 +46,8 @@ impl Geometry {
     pub fn kind(&self) -> Kind {
         match self.layout {
             Layout::Cuckoo(layout) => layout.kind,
+            Layout::Bloom(_) => Kind::Bloom,
+            Layout::Blocked(layout) => Kind::Blocked(layout.choices),
         }
     }
 
@@ -73,6 +80,25 @@ impl Geometry {
     pub fn cuckoo(&self) -> Option<&CuckooLayout> {
         match &self.layout {
             Layout::Cuckoo(layout) => Some(layout),
+            _ => None,
+        }
+    }
+
+    /// The layout of the table, for plain Bloom filters.
+    #[must_use]
+    pub fn bloom(&self) -> Option<&BloomLayout> {
+        match &self.layout {
+            Layout::Bloom(layout) => Some(layout),
+            _ => None,
+        }
+    }
+
+    /// The layout of the table, for blocked Bloom filters.
+    #[must_use]
+    pub fn blocked(&self) -> Option<&BlockedLayout> {
+        match &self.layout {
+            Layout::Blocked(layout) => Some(layout),
+            _ => None,
         }
     }
 
@@ -81,6 +107,8 @@ impl Geometry {
     pub fn bytes(&self) -> u64 {
         match self.layout {
             Layout::Cuckoo(layout) => layout.bytes(),
+            Layout::Bloom(layout) => layout.bytes(),
+            Layout::Blocked(layout) => layout.bytes(),
         }
     }
 
@@ -90,25 +118,29 @@ impl Geometry {
         self.bytes() as f64 * 8.0 / self.keys as f64
     }
 
-    /// The load when all planned keys are in.
+    /// The load when all planned keys are in; for Bloom kinds, the expected share of set bits.
     #[must_use]
     pub fn load(&self) -> f64 {
         match self.layout {
             Layout::Cuckoo(layout) => self.keys as f64 / layout.slots as f64,
+            Layout::Bloom(layout) => layout.fill(self.keys),
+            Layout::Blocked(layout) => layout.fill(self.keys),
         }
     }
 
-    /// The load that inserts cannot pass, however long they walk.
+    /// The load that inserts cannot pass, however long they walk; 1 for Bloom kinds, which are never full.
     #[must_use]
     pub fn threshold(&self) -> f64 {
         theory::threshold(self.kind())
     }
 
-    /// The rate that theory predicts when n keys are in.
+    /// The rate that theory predicts when n keys are in. Bloom kinds may hold more than the planned keys.
     #[must_use]
     pub fn predicted_rate(&self, n: u64) -> f64 {
         match self.layout {
             Layout::Cuckoo(layout) => layout.rate(n),
+            Layout::Bloom(layout) => layout.rate(n),
+            Layout::Blocked(layout) => layout.rate(n),
         }
     }
 }

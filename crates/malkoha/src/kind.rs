@@ -3,9 +3,10 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::bloom::MOST_CHOICES;
 use crate::error::Error;
 
-/// Which filter. The number in brackets is l, the slots of a place.
+/// Which filter. The number in brackets is l, the slots of a place; for `Blocked` it is c, the choices.
 ///
 /// | kind | other place | places | size | source |
 /// | --- | --- | --- | --- | --- |
@@ -15,6 +16,8 @@ use crate::error::Error;
 /// | `Flexible(l)` | signed offset | buckets | any | Schmitz, Zentgraf, Rahmann 2025 |
 /// | `Windowed(l)` | signed offset | overlapping windows | any | Schmitz, Zentgraf, Rahmann 2025 |
 /// | `Sorted` | signed offset | sorted buckets of 4 | any | the two ideas combined |
+/// | `Bloom` | bits anywhere | none | any | Bloom 1970 |
+/// | `Blocked(c)` | bits in one of c blocks of 512 | none | any | Putze et al. 2007; Schmitz, Zentgraf, Rahmann 2025 |
 ///
 /// A kind is written and read as text, with l behind a colon:
 ///
@@ -39,15 +42,24 @@ pub enum Kind {
     Windowed(u8),
     /// Sorted buckets of 4, any number of them: the smallest of all.
     Sorted,
+    /// The plain Bloom filter: never full, no removal.
+    Bloom,
+    /// The blocked Bloom filter with c candidate blocks (1 to 4) for a key: never full, no removal.
+    Blocked(u8),
 }
 
 impl Kind {
-    /// One of every kind and every l, for tests and tables that go through all of them.
+    /// One of every kind and every l and c, for tests and tables that go through all of them.
     ///
     /// ```
-    /// assert_eq!(malkoha::Kind::all().count(), 29);
+    /// assert_eq!(malkoha::Kind::all().count(), 34);
     /// ```
     pub fn all() -> impl Iterator<Item = Self> {
+        Self::cuckoos().chain(Self::blooms())
+    }
+
+    /// One of every cuckoo kind and every l: those that remove and count.
+    pub fn cuckoos() -> impl Iterator<Item = Self> {
         let buckets = |make: fn(u8) -> Self| (1..=8).map(make);
         buckets(Self::Classic)
             .chain([Self::SemiSorted])
@@ -55,6 +67,11 @@ impl Kind {
             .chain(buckets(Self::Flexible))
             .chain((2..=4).map(Self::Windowed))
             .chain([Self::Sorted])
+    }
+
+    /// One of every Bloom kind and every c: those that are never full.
+    pub fn blooms() -> impl Iterator<Item = Self> {
+        core::iter::once(Self::Bloom).chain((1..=MOST_CHOICES).map(Self::Blocked))
     }
 
     /// The word for this kind, without the slots.
@@ -67,16 +84,25 @@ impl Kind {
             Self::Flexible(_) => "flexible",
             Self::Windowed(_) => "windowed",
             Self::Sorted => "sorted",
+            Self::Bloom => "bloom",
+            Self::Blocked(_) => "blocked",
         }
     }
 
-    /// The slots of a place.
+    /// The slots of a place; 0 for Bloom kinds, which have none.
     #[must_use]
     pub const fn slots_per_place(self) -> u8 {
         match self {
             Self::Classic(l) | Self::Simplified(l) | Self::Flexible(l) | Self::Windowed(l) => l,
             Self::SemiSorted | Self::Sorted => 4,
+            Self::Bloom | Self::Blocked(_) => 0,
         }
+    }
+
+    /// Whether this is one of the Bloom family, which is never full and cannot remove.
+    #[must_use]
+    pub const fn is_bloom(self) -> bool {
+        matches!(self, Self::Bloom | Self::Blocked(_))
     }
 
     /// Whether the other place is a signed offset away, so that a slot says on which side its key is.
@@ -97,8 +123,16 @@ impl Kind {
         matches!(self, Self::SemiSorted | Self::Sorted)
     }
 
-    /// Refuses numbers of slots that the kind does not have.
+    /// Refuses numbers of slots or choices that the kind does not have.
     pub(crate) const fn check(self) -> Result<(), Error> {
+        if let Self::Blocked(c) = self
+            && (c < 1 || c > MOST_CHOICES)
+        {
+            return Err(Error::Choices { kind: self, most: MOST_CHOICES });
+        }
+        if self.is_bloom() {
+            return Ok(());
+        }
         let (least, most) = if self.is_windowed() { (2, 4) } else { (1, 8) };
         let l = self.slots_per_place();
         if l < least || l > most { Err(Error::SlotsPerPlace { kind: self, least, most }) } else { Ok(()) }
@@ -108,7 +142,8 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SemiSorted | Self::Sorted => f.pad(self.name()),
+            Self::SemiSorted | Self::Sorted | Self::Bloom => f.pad(self.name()),
+            Self::Blocked(c) => f.pad(&format!("{}:{c}", self.name())),
             _ => f.pad(&format!("{}:{}", self.name(), self.slots_per_place())),
         }
     }
@@ -117,8 +152,8 @@ impl fmt::Display for Kind {
 impl FromStr for Kind {
     type Err = Error;
 
-    /// Reads `classic`, `semisorted`, `simplified`, `flexible`, `windowed` or `sorted`; the slots behind a
-    /// colon may be left out and are then 4, for windows 2.
+    /// Reads `classic`, `semisorted`, `simplified`, `flexible`, `windowed`, `sorted`, `bloom` or `blocked`;
+    /// the number behind a colon may be left out and is then 4 slots, for windows 2, for blocks 1 choice.
     fn from_str(text: &str) -> Result<Self, Error> {
         let unknown = || Error::UnknownKind { got: text.to_owned() };
         let (name, slots) = match text.split_once(':') {
@@ -132,6 +167,8 @@ impl FromStr for Kind {
             ("windowed", l) => Self::Windowed(l.unwrap_or(2)),
             ("semisorted", None) => Self::SemiSorted,
             ("sorted", None) => Self::Sorted,
+            ("bloom", None) => Self::Bloom,
+            ("blocked", c) => Self::Blocked(c.unwrap_or(1)),
             _ => return Err(unknown()),
         };
         kind.check().map(|()| kind)
@@ -157,5 +194,7 @@ mod tests {
         let refused = "windowed:5".parse::<Kind>().unwrap_err();
         assert_eq!(refused.to_string(), "windowed:5 does not exist; give it 2 to 4 slots per place");
         assert!("flexible:0".parse::<Kind>().is_err());
+        let refused = "blocked:5".parse::<Kind>().unwrap_err();
+        assert_eq!(refused.to_string(), "blocked:5 does not exist; give it 1 to 4 choices");
     }
 }

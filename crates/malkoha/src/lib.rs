@@ -10,6 +10,7 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 
+pub mod bloom;
 pub mod cuckoo;
 pub mod theory;
 
@@ -27,6 +28,7 @@ mod stats;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+pub use bloom::{Cost, Pattern};
 pub use engine::Inserted;
 pub use error::{Error, Full, FullAt};
 pub use filter::Filter;

@@ -3,6 +3,7 @@
 //! Shapes that are asked for often have their numbers compiled in; all others are served by the same code with
 //! the numbers in fields. A line more or less here changes speed, never answers.
 
+use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Pattern, Random, Spread};
 use crate::cuckoo::{
     ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, SemiSortedCuckoo, Signed, SimplifiedCuckoo, Slots,
     SortedBuckets, SortedCuckoo,
@@ -16,7 +17,18 @@ use crate::kind::Kind;
 pub(crate) fn engine(geometry: &Geometry) -> Result<Box<dyn Engine>, Error> {
     match geometry.layout() {
         Layout::Cuckoo(layout) => cuckoo(layout),
+        Layout::Bloom(layout) => Ok(Box::new(Bloom::new(layout)?)),
+        Layout::Blocked(layout) => blocked(layout),
     }
+}
+
+/// Blocked Bloom filters, by pattern: the query loop has it compiled in.
+fn blocked(layout: &BlockedLayout) -> Result<Box<dyn Engine>, Error> {
+    Ok(match layout.pattern {
+        Pattern::Random => Box::new(Blocked::<Random>::new(layout)?),
+        Pattern::Distinct => Box::new(Blocked::<Distinct>::new(layout)?),
+        Pattern::Spread => Box::new(Blocked::<Spread>::new(layout)?),
+    })
 }
 
 fn cuckoo(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
@@ -26,6 +38,7 @@ fn cuckoo(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
         Kind::Simplified(_) => Box::new(SimplifiedCuckoo::new(layout)?),
         Kind::Sorted => return sorted(layout),
         Kind::Flexible(_) | Kind::Windowed(_) => return slots(layout),
+        Kind::Bloom | Kind::Blocked(_) => unreachable!("Bloom kinds have layouts of their own"),
     })
 }
 

@@ -1,5 +1,6 @@
 //! `Spec`: what the caller wishes.
 
+use crate::bloom::{self, BlockedWish, Cost, Pattern, PlainWish};
 use crate::cuckoo::Wish;
 use crate::error::{Error, Full};
 use crate::filter::Filter;
@@ -58,6 +59,8 @@ pub struct Spec {
     stash: Option<u32>,
     max_steps: u32,
     threads: usize,
+    pattern: Option<Pattern>,
+    cost: Option<Cost>,
 }
 
 impl Spec {
@@ -114,6 +117,8 @@ impl Spec {
             stash: None,
             max_steps: Self::DEFAULT_MAX_STEPS,
             threads: 1,
+            pattern: None,
+            cost: None,
         }
     }
 
@@ -163,9 +168,32 @@ impl Spec {
         self
     }
 
+    /// How the bits of a key lie in its block, for [`Kind::Blocked`]. Unless asked otherwise they are random.
+    ///
+    /// ```
+    /// use malkoha::{Kind, Pattern, Spec};
+    /// let spec = Spec::new(1_000_000, 0.001).kind(Kind::Blocked(3));
+    /// let distinct = spec.pattern(Pattern::Distinct).plan()?;
+    /// assert!(distinct.bytes() < spec.plan()?.bytes());
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn pattern(mut self, pattern: Pattern) -> Self {
+        self.pattern = Some(pattern);
+        self
+    }
+
+    /// What decides between the candidate blocks of a key, for [`Kind::Blocked`] with more than one choice.
+    pub fn cost(mut self, cost: Cost) -> Self {
+        self.cost = Some(cost);
+        self
+    }
+
     /// The exact numbers that follow, without allocating anything.
     pub fn plan(&self) -> Result<Geometry, Error> {
         self.kind.check()?;
+        if self.kind.is_bloom() {
+            return self.plan_bloom();
+        }
         let wish = self.wish()?;
         let (keys, rate, layout) = match self.given {
             Given::KeysAndRate(keys, rate) => (keys, check_rate(rate)?, wish(keys)?.at_rate(rate)?),
@@ -207,6 +235,73 @@ impl Spec {
         Ok(filter)
     }
 
+    /// The same for the Bloom family.
+    fn plan_bloom(&self) -> Result<Geometry, Error> {
+        self.check_bloom_options()?;
+        let geometry = |(keys, rate, layout)| Geometry::new(keys, rate, self.seed, layout);
+        if self.kind == Kind::Bloom {
+            return self.plan_plain().map(geometry);
+        }
+        let wish = bloom::wish(self.kind, self.pattern, self.cost)?;
+        self.plan_blocked(wish).map(geometry)
+    }
+
+    fn plan_plain(&self) -> Result<(u64, f64, Layout), Error> {
+        Ok(match self.given {
+            Given::KeysAndRate(keys, rate) => {
+                (keys, check_rate(rate)?, Layout::Bloom(PlainWish::at_rate(keys, rate)?))
+            }
+            Given::KeysAndMemory(keys, bytes) => {
+                let layout = PlainWish::in_memory(keys, bytes)?;
+                (keys, layout.rate(keys), Layout::Bloom(layout))
+            }
+            Given::RateAndMemory(rate, bytes) => {
+                check_rate(rate)?;
+                let fits =
+                    |keys| PlainWish::at_rate(keys, rate).ok().filter(|layout| layout.bytes() <= bytes);
+                let keys = most(|keys| fits(keys).is_some());
+                let Some(layout) = fits(keys) else {
+                    return Err(Error::Memory { bytes, least: PlainWish::at_rate(1, rate)?.bytes() });
+                };
+                (keys, rate, Layout::Bloom(layout))
+            }
+        })
+    }
+
+    fn plan_blocked(&self, wish: BlockedWish) -> Result<(u64, f64, Layout), Error> {
+        Ok(match self.given {
+            Given::KeysAndRate(keys, rate) => {
+                (keys, check_rate(rate)?, Layout::Blocked(wish.at_rate(keys, rate)?))
+            }
+            Given::KeysAndMemory(keys, bytes) => {
+                let layout = wish.in_memory(keys, bytes)?;
+                (keys, BlockedWish::promise(&layout, keys), Layout::Blocked(layout))
+            }
+            Given::RateAndMemory(rate, bytes) => {
+                let (keys, layout) = wish.most_keys(check_rate(rate)?, bytes)?;
+                (keys, rate, Layout::Blocked(layout))
+            }
+        })
+    }
+
+    /// Refuses options that only cuckoo kinds have.
+    fn check_bloom_options(&self) -> Result<(), Error> {
+        let refuse = |what| Err(Error::Option { kind: self.kind, what });
+        if self.load.is_some() {
+            return refuse("Bloom filters have no load to plan; ask for more keys to leave head-room");
+        }
+        if self.offsets != Offsets::default() {
+            return refuse("only signed offsets have a reach to choose");
+        }
+        if self.stash.is_some() || self.max_steps != Self::DEFAULT_MAX_STEPS {
+            return refuse("every insert succeeds at once; there is no stash and no walk");
+        }
+        if self.kind == Kind::Bloom && (self.pattern.is_some() || self.cost.is_some()) {
+            return refuse("only blocked filters have patterns and costs");
+        }
+        Ok(())
+    }
+
     /// The wish for a table, given a number of keys.
     fn wish(&self) -> Result<impl Fn(u64) -> Result<Wish, Error> + use<>, Error> {
         let most = theory::planned_load(self.kind);
@@ -218,6 +313,12 @@ impl Spec {
             return Err(Error::Option {
                 kind: self.kind,
                 what: "only signed offsets have a reach to choose",
+            });
+        }
+        if self.pattern.is_some() || self.cost.is_some() {
+            return Err(Error::Option {
+                kind: self.kind,
+                what: "only blocked Bloom filters have patterns and costs",
             });
         }
         if self.max_steps == 0 {

@@ -9,7 +9,7 @@ pub enum Level {
     Room,
     /// More than nine tenths of the planned keys are in, or keys had to be stashed.
     NearlyFull,
-    /// As many keys as planned, or an insert has been refused.
+    /// As many keys as planned, or an insert has been refused. Bloom kinds take more; their rate rises.
     Full,
 }
 
@@ -40,11 +40,11 @@ impl fmt::Display for Level {
 pub struct Stats {
     /// Copies of keys stored.
     pub items: u64,
-    /// Slots.
+    /// Slots; for Bloom kinds, bits.
     pub slots: u64,
-    /// Occupied slots over slots.
+    /// Occupied slots over slots; for Bloom kinds, set bits over bits.
     pub load: f64,
-    /// The load that no walk can pass.
+    /// The load that no walk can pass; 1 for Bloom kinds.
     pub threshold: f64,
     /// Bytes of memory allocated.
     pub memory_bytes: u64,
@@ -56,7 +56,7 @@ pub struct Stats {
     pub steps_mean: f64,
     /// Steps of the longest walk.
     pub steps_max: u64,
-    /// The rate that theory predicts for the keys that are in now.
+    /// The rate that theory predicts for the keys that are in now; for Bloom kinds, for the bits that are set.
     pub predicted_rate: f64,
     /// Keys that can be stored until the planned number is reached.
     pub head_room: u64,

@@ -9,6 +9,8 @@
 
 use crate::kind::Kind;
 
+pub mod bloom;
+
 /// The load up to which all keys find a place, as the table grows without bound: \[SZR\] Table 2, with the
 /// known values for buckets of 5 to 8 slots.
 ///
@@ -18,6 +20,8 @@ use crate::kind::Kind;
 /// assert_eq!(theory::threshold(Kind::Sorted), theory::threshold(Kind::Flexible(4)));
 /// ```
 ///
+/// Bloom filters are never full: theirs is 1.
+///
 /// # Panics
 ///
 /// If the kind does not exist with that number of slots.
@@ -26,6 +30,9 @@ pub fn threshold(kind: Kind) -> f64 {
     const BUCKETS: [f64; 8] =
         [0.5, 0.897_011_868_2, 0.959_154_268_6, 0.980_369_774_3, 0.989_55, 0.994_07, 0.996_49, 0.997_85];
     const WINDOWS: [f64; 3] = [0.964_994_923_4, 0.994_422_753_8, 0.998_951_593_2];
+    if kind.is_bloom() {
+        return 1.0;
+    }
     let l = usize::from(kind.slots_per_place());
     if kind.is_windowed() { WINDOWS[l - 2] } else { BUCKETS[l - 1] }
 }
@@ -64,6 +71,9 @@ pub fn rate(kind: Kind, n: u64, places: u64, fingerprints: u64) -> f64 {
     -(n as f64 * (-equal).ln_1p()).exp_m1()
 }
 
+/// The chance that two keys have the same 64-bit hash.
+pub const HASHES_EQUAL: f64 = 1.0 / 18_446_744_073_709_551_616.0;
+
 /// The chance that two 64-bit hashes lead to the same of so many choices: one in that many, and never less
 /// than 2^-64, the chance that the hashes are equal. Hence no filter of n keys has a rate below n 2^-64.
 ///
@@ -73,14 +83,14 @@ pub fn rate(kind: Kind, n: u64, places: u64, fingerprints: u64) -> f64 {
 /// ```
 /// use malkoha::theory::equal_draws;
 /// assert!((equal_draws(1e6) * 1e6 - 1.0).abs() < 1e-9);
-/// assert_eq!(equal_draws(1e30), 2f64.powi(-64));
+/// assert_eq!(equal_draws(1e30), malkoha::theory::HASHES_EQUAL);
 /// ```
 #[must_use]
 pub fn equal_draws(choices: f64) -> f64 {
-    let hashes_per_choice = 2f64.powi(64) / choices;
+    let hashes_per_choice = 1.0 / (HASHES_EQUAL * choices);
     let fraction = hashes_per_choice.fract();
     let square = hashes_per_choice * hashes_per_choice + fraction * (1.0 - fraction);
-    square / hashes_per_choice * 2f64.powi(-64)
+    square / hashes_per_choice * HASHES_EQUAL
 }
 
 /// Bits per key in the limit of large tables: bits per slot for rate 2^-k, over the load.

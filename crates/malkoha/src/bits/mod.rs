@@ -2,11 +2,13 @@
 //!
 //! Everything above this module is safe code. What it may rely on: [`Words`] is zeroed, aligned to a cache
 //! line and ends in one spare word, so that a field that begins inside the table can always be read with two
-//! word loads; [`lanes`] are exact for the two questions they answer.
+//! word loads; [`lanes`] are exact for the two questions they answer; a [`Block`] is one cache line.
 
+pub(crate) mod block;
 pub(crate) mod lanes;
 #[cfg(test)]
 pub(crate) mod naive;
 pub(crate) mod words;
 
+pub(crate) use block::{BLOCK_BITS, Block, WORD_BITS, WORDS};
 pub(crate) use words::Words;

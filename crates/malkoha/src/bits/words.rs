@@ -56,6 +56,11 @@ impl Words {
         words.div_ceil(LINE_BYTES as u64 / 8) * LINE_BYTES as u64
     }
 
+    /// The most bits that a buffer of at most `bytes` bytes has, perhaps 0; `None` if too many to count.
+    pub(crate) const fn bits_in(bytes: u64) -> Option<u64> {
+        (bytes / LINE_BYTES as u64 * (LINE_BYTES as u64 / 8)).saturating_sub(SPARE).checked_mul(64)
+    }
+
     /// A zeroed buffer for `bits` bits.
     pub(crate) fn zeroed(bits: u64) -> Result<Self, Error> {
         let bytes = Self::bytes_for(bits);
@@ -338,6 +343,11 @@ mod tests {
         let copy = words.clone();
         assert_eq!(words, copy);
         assert_eq!(copy.bytes() as u64, Words::bytes_for(1000));
+        for bytes in 0..1000 {
+            let bits = Words::bits_in(bytes).unwrap();
+            assert!(bits == 0 || Words::bytes_for(bits) <= bytes);
+            assert!(Words::bytes_for(bits + 1) > bytes, "{bytes}");
+        }
         assert_eq!(format!("{words:?}"), "Words(192 bytes)");
         words.write(0, 1, 1);
         assert_ne!(words, copy);

@@ -89,7 +89,7 @@ impl Wish {
         let least = match self.kind {
             Kind::Windowed(_) | Kind::Sorted | Kind::SemiSorted => 4,
             Kind::Flexible(_) => 2,
-            Kind::Classic(_) | Kind::Simplified(_) => 1,
+            _ => 1,
         };
         least..=MOST_TAG_BITS
     }
@@ -126,6 +126,7 @@ impl Wish {
                 layout.places = (slots - (l - 1)).max(2 * l);
                 layout.ring = self.ring(&mut layout, l);
             }
+            Kind::Bloom | Kind::Blocked(_) => unreachable!("Bloom kinds are planned by their own family"),
         }
         layout.slots = if kind.is_windowed() { layout.places + l - 1 } else { layout.places * l };
         Ok(layout)

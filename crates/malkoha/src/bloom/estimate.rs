@@ -1,0 +1,73 @@
+//! How many different keys have set so many bits.
+
+use crate::bits::{BLOCK_BITS, WORD_BITS, WORDS};
+
+use super::layout::{BlockedLayout, BloomLayout};
+use super::model::Model;
+use super::pattern::Pattern;
+
+/// The number of keys for which so many set bits of a plain filter are expected.
+pub(super) fn plain_keys(layout: &BloomLayout, set: u64) -> f64 {
+    let bits = layout.bits as f64;
+    let per_key = f64::from(layout.key_bits) * (-1.0 / bits).ln_1p();
+    (1.0 - most_telling(set, bits)).ln() / per_key
+}
+
+/// The share of set bits. A full table says nothing of how many keys it took; half a bit short of full is the
+/// most it can tell.
+fn most_telling(set: u64, bits: f64) -> f64 {
+    (set as f64).min(bits - 0.5) / bits
+}
+
+/// The number of keys for which so many set bits of a blocked filter are expected.
+///
+/// With one choice a bit stays unset with probability `exp(-x s)`, x keys per block and s the chance that a
+/// key sets the bit; that is solved for x. With choices the model of the block load is run until its fill is
+/// the one sought, which takes tens of milliseconds.
+pub(super) fn keys(layout: &BlockedLayout, set: u64) -> f64 {
+    let bits = layout.blocks as f64 * f64::from(BLOCK_BITS);
+    let share = most_telling(set, bits);
+    let per_block = match layout.choices {
+        1 => -(1.0 - share).ln() / chance(layout.pattern, layout.key_bits),
+        _ => keys_per_block_with_choices(layout, share),
+    };
+    per_block * layout.blocks as f64
+}
+
+/// The expected share of set bits at so many keys per block.
+pub(super) fn fill(layout: &BlockedLayout, keys_per_block: f64) -> f64 {
+    if layout.choices == 1 {
+        return -(-keys_per_block * chance(layout.pattern, layout.key_bits)).exp_m1();
+    }
+    let mut model = Model::new(layout.choices, layout.pattern, layout.cost, layout.key_bits);
+    // Far beyond the plan every block is full.
+    model.advance(keys_per_block.min(f64::from(10 * BLOCK_BITS)));
+    model.fill()
+}
+
+/// The chance that a key whose block this is sets a given bit.
+fn chance(pattern: Pattern, key_bits: u32) -> f64 {
+    let missed = |cells: u32, throws: u32| (1.0 - 1.0 / f64::from(cells)).powi(throws.cast_signed());
+    match pattern {
+        Pattern::Random => 1.0 - missed(BLOCK_BITS, key_bits),
+        Pattern::Distinct => f64::from(key_bits) / f64::from(BLOCK_BITS),
+        Pattern::Spread => 1.0 - missed(WORD_BITS, key_bits / WORDS),
+    }
+}
+
+/// Runs the model to the fill that is sought. Nearly full blocks end the search: they tell little.
+fn keys_per_block_with_choices(layout: &BlockedLayout, share: f64) -> f64 {
+    const STEP: f64 = 2.0;
+    const MOST_SHARE: f64 = 0.999;
+    let mut model = Model::new(layout.choices, layout.pattern, layout.cost, layout.key_bits);
+    let (mut time, mut fill) = (0.0, 0.0);
+    loop {
+        model.advance(time + STEP);
+        let next = model.fill();
+        if next >= share || next > MOST_SHARE {
+            return time + STEP * ((share - fill) / (next - fill)).clamp(0.0, 1.0);
+        }
+        time += STEP;
+        fill = next;
+    }
+}

@@ -1,0 +1,270 @@
+//! The bits of a key inside its block.
+//!
+//! A pattern is a 512-bit mask with the bits that a key sets, made from the key's hash alone, the same for all
+//! of its candidate blocks. Three ways to make it:
+//!
+//! ```text
+//!   Random    9 bits of hash name a bit, key_bits times; two may name the same
+//!   Distinct  one of all subsets of key_bits bits, each as probable as any other
+//!   Spread    as many bits in each of the eight words, as a vector unit likes it
+//! ```
+//!
+//! `Distinct` has the distribution of appendix B of the paper, which keeps chosen bits sorted and steps over
+//! them. Here bits are drawn as for `Random`, and if some coincide, as many more are drawn as are missing: the
+//! first so many different ones of an endless row of random bits are any set of them, and nothing is sorted.
+//! Floyd's sampling, which draws from shrinking ranges and never again, took twice as long: every
+//! draw waits for the one before it.
+
+use crate::bits::{BLOCK_BITS, Block, WORD_BITS, WORDS};
+use crate::key::{KeyHash, mix};
+
+/// How the bits of a key lie in its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Pattern {
+    /// Independent bits, of which some may coincide: section 3.3 of the paper.
+    Random,
+    /// Distinct bits, any set of them: section 3.3 and appendix B of the paper.
+    Distinct,
+    /// As many independent bits in each of the eight words of a block: 8, 16, 24 or 32 in all. Only for one
+    /// choice, and a waste below k = 6.
+    Spread,
+}
+
+impl core::fmt::Display for Pattern {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(match self {
+            Self::Random => "random",
+            Self::Distinct => "distinct",
+            Self::Spread => "spread",
+        })
+    }
+}
+
+/// 64-bit words drawn from a hash, as many as are wanted.
+///
+/// The words are functions of the 64 bits of the hash: keys with equal hashes cannot be told apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Draws(u64);
+
+impl Draws {
+    #[inline(always)]
+    pub(crate) fn new(hash: KeyHash) -> Self {
+        Self(hash.to_raw())
+    }
+
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mix(self.0)
+    }
+}
+
+/// A way to scatter the bits of a key over a block: [`Random`], [`Distinct`] or [`Spread`].
+pub trait Scatter: Clone + Send + Sync + core::fmt::Debug + 'static {
+    /// Its name.
+    const PATTERN: Pattern;
+
+    /// The way for keys of so many bits.
+    fn new(key_bits: u32) -> Self;
+
+    /// The bits of a key.
+    fn pattern(&self, draws: Draws) -> Block;
+
+    /// The share of all patterns that a block answers for: its own rate of false positives.
+    fn share(&self, block: &Block) -> f64;
+}
+
+/// Independent bits, of which some may coincide.
+#[derive(Clone, Copy, Debug)]
+pub struct Random {
+    key_bits: u32,
+}
+
+impl Scatter for Random {
+    const PATTERN: Pattern = Pattern::Random;
+
+    fn new(key_bits: u32) -> Self {
+        Self { key_bits }
+    }
+
+    #[inline(always)]
+    fn pattern(&self, mut draws: Draws) -> Block {
+        let mut block = Block::default();
+        add_random_bits(&mut block, &mut draws, self.key_bits);
+        block
+    }
+
+    fn share(&self, block: &Block) -> f64 {
+        random_share(block.count(), self.key_bits)
+    }
+}
+
+/// Distinct bits, any set of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Distinct {
+    key_bits: u32,
+}
+
+impl Scatter for Distinct {
+    const PATTERN: Pattern = Pattern::Distinct;
+
+    fn new(key_bits: u32) -> Self {
+        Self { key_bits }
+    }
+
+    #[inline(always)]
+    fn pattern(&self, mut draws: Draws) -> Block {
+        let mut block = Block::default();
+        let mut missing = self.key_bits;
+        while missing > 0 {
+            add_random_bits(&mut block, &mut draws, missing);
+            missing = self.key_bits - block.count();
+        }
+        block
+    }
+
+    fn share(&self, block: &Block) -> f64 {
+        distinct_share(block.count(), self.key_bits)
+    }
+}
+
+/// As many independent bits in each of the eight words.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    bits_per_word: u32,
+}
+
+impl Scatter for Spread {
+    const PATTERN: Pattern = Pattern::Spread;
+
+    fn new(key_bits: u32) -> Self {
+        Self { bits_per_word: key_bits / WORDS }
+    }
+
+    #[inline(always)]
+    fn pattern(&self, mut draws: Draws) -> Block {
+        let mut block = Block::default();
+        for _ in 0..self.bits_per_word {
+            let bits = draws.next();
+            for (i, word) in block.0.iter_mut().enumerate() {
+                *word |= 1 << (bits >> (6 * i) & 63);
+            }
+        }
+        block
+    }
+
+    fn share(&self, block: &Block) -> f64 {
+        let full = |word: &u64| f64::from(word.count_ones()) / f64::from(WORD_BITS);
+        block.0.iter().map(full).product::<f64>().powi(self.bits_per_word.cast_signed())
+    }
+}
+
+/// Sets so many random bits, of which some may coincide with one another or with set ones.
+#[inline(always)]
+fn add_random_bits(block: &mut Block, draws: &mut Draws, bits: u32) {
+    let mut left = bits;
+    while left > 0 {
+        let mut word = draws.next();
+        // Seven times nine bits fit a word.
+        for _ in 0..left.min(7) {
+            block.set(word % u64::from(BLOCK_BITS));
+            word >>= 9;
+        }
+        left = left.saturating_sub(7);
+    }
+}
+
+/// The share of random patterns of `key_bits` bits that lie in `set` set bits: `(set / 512)^key_bits`.
+pub(crate) fn random_share(set: u32, key_bits: u32) -> f64 {
+    (f64::from(set) / f64::from(BLOCK_BITS)).powi(key_bits.cast_signed())
+}
+
+/// The share of distinct patterns of `key_bits` bits that lie in `set` set bits: one binomial coefficient
+/// over another.
+pub(crate) fn distinct_share(set: u32, key_bits: u32) -> f64 {
+    (0..key_bits).map(|i| f64::from(set.saturating_sub(i)) / f64::from(BLOCK_BITS - i)).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns<P: Scatter>(key_bits: u32, keys: u64) -> impl Iterator<Item = Block> {
+        let scatter = P::new(key_bits);
+        (0..keys).map(move |key| scatter.pattern(Draws::new(KeyHash::from_raw(mix(key)))))
+    }
+
+    /// Every bit is set as often as every other: chi-squared over 512 bits within 4 sigma.
+    fn is_even<P: Scatter>(key_bits: u32) {
+        let keys = 200_000;
+        let mut counts = [0u64; 512];
+        for block in patterns::<P>(key_bits, keys) {
+            counts.iter_mut().zip(0..).for_each(|(count, at)| *count += block.get(at));
+        }
+        let mean = counts.iter().sum::<u64>() as f64 / 512.0;
+        // A bit is set in a share `mean / keys` of the patterns, at most once in each.
+        let variance = mean * (1.0 - mean / keys as f64);
+        let chi = counts.iter().map(|&count| (count as f64 - mean).powi(2) / variance).sum::<f64>();
+        assert!((chi - 511.0).abs() < 4.0 * (2.0f64 * 511.0).sqrt(), "{} of {key_bits}: {chi}", P::PATTERN);
+    }
+
+    #[test]
+    fn bits_are_even() {
+        for key_bits in [1, 5, 8, 14, 24] {
+            is_even::<Random>(key_bits);
+            is_even::<Distinct>(key_bits);
+        }
+        is_even::<Spread>(8);
+        is_even::<Spread>(24);
+    }
+
+    #[test]
+    fn distinct_bits_are_distinct() {
+        for key_bits in 1..=64 {
+            assert!(patterns::<Distinct>(key_bits, 2000).all(|block| block.count() == key_bits));
+        }
+    }
+
+    #[test]
+    fn pairs_of_distinct_bits_are_even() {
+        // No set is favoured: pairs from 512 bits, folded to the 8 x 8 words they lie in.
+        let mut same_word = 0u32;
+        let keys = 1_000_000;
+        for block in patterns::<Distinct>(2, keys) {
+            same_word += u32::from(block.0.iter().any(|word| word.count_ones() == 2));
+        }
+        let (expected, n) = (63.0 / 511.0, keys as f64);
+        let sigma = (n * expected * (1.0 - expected)).sqrt();
+        assert!((f64::from(same_word) - n * expected).abs() < 4.0 * sigma, "{same_word}");
+    }
+
+    #[test]
+    fn random_bits_coincide_as_birthdays_do() {
+        let keys = 200_000;
+        let fewer = patterns::<Random>(10, keys).filter(|block| block.count() < 10).count() as f64;
+        let expected = 1.0 - (0..10).map(|i| 1.0 - f64::from(i) / 512.0).product::<f64>();
+        let sigma = (keys as f64 * expected * (1.0 - expected)).sqrt();
+        assert!((fewer - keys as f64 * expected).abs() < 4.0 * sigma, "{fewer}");
+    }
+
+    #[test]
+    fn spread_bits_lie_in_all_words() {
+        assert!(patterns::<Spread>(8, 1000).all(|block| block.0.iter().all(|word| word.is_power_of_two())));
+    }
+
+    #[test]
+    fn shares_are_what_patterns_hit() {
+        fn check<P: Scatter>(key_bits: u32) {
+            let mut block = Block::default();
+            patterns::<Random>(330, 1).for_each(|more| block.add(&more));
+            let keys = 1_000_000;
+            let hits = patterns::<P>(key_bits, keys).filter(|pattern| block.covers(pattern)).count();
+            let expected = P::new(key_bits).share(&block) * keys as f64;
+            assert!((hits as f64 - expected).abs() < 4.0 * expected.sqrt(), "{hits} {expected}");
+        }
+        check::<Random>(6);
+        check::<Distinct>(6);
+        check::<Spread>(8);
+    }
+}

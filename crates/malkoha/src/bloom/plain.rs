@@ -1,0 +1,201 @@
+//! The plain Bloom filter: the bits of a key lie anywhere in the table.
+
+use crate::bits::Words;
+use crate::engine::{Engine, Inserted};
+use crate::error::{Error, Full};
+use crate::key::KeyHash;
+use crate::kind::Kind;
+use crate::reduce::last_draw;
+
+use super::estimate;
+use super::fill::Fill;
+use super::layout::{BloomLayout, with_equal_hashes};
+use super::pattern::Draws;
+
+/// Keys whose memory is fetched ahead of being looked at.
+const BATCH: usize = 16;
+
+/// A plain Bloom filter, after Bloom 1970: a key sets some bits anywhere, and is there if they are all set.
+///
+/// ```
+/// use malkoha::bloom::Bloom;
+/// use malkoha::{Key, KeyHasher, Kind, Spec};
+///
+/// let geometry = Spec::new(1000, 0.001).kind(Kind::Bloom).plan()?;
+/// let mut filter = Bloom::new(geometry.bloom().unwrap())?;
+/// let hasher = KeyHasher::new(1);
+/// filter.insert("malkoha".hash(&hasher));
+/// assert!(filter.contains("malkoha".hash(&hasher)));
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bloom {
+    layout: BloomLayout,
+    words: Words,
+    len: u64,
+}
+
+impl Bloom {
+    /// An empty filter with this layout.
+    pub fn new(layout: &BloomLayout) -> Result<Self, Error> {
+        if layout.bits == 0 || layout.key_bits == 0 {
+            return Err(Error::Option {
+                kind: Kind::Bloom,
+                what: "a layout and a key have at least one bit",
+            });
+        }
+        Ok(Self { layout: *layout, words: Words::zeroed(layout.bits)?, len: 0 })
+    }
+
+    /// The bits of a key.
+    #[inline(always)]
+    fn bits(&self, hash: KeyHash) -> impl Iterator<Item = u64> + use<> {
+        let mut draws = Draws::new(hash);
+        let (key_bits, bits) = (self.layout.key_bits, self.layout.bits);
+        (0..key_bits).map(move |_| last_draw(draws.next(), bits))
+    }
+
+    /// Stores a key.
+    #[inline]
+    pub fn insert(&mut self, hash: KeyHash) {
+        for at in self.bits(hash) {
+            self.words.write(at, 1, 1);
+        }
+        self.len += 1;
+    }
+
+    /// Stores a key unless the filter already answers that it is there.
+    pub fn insert_unique(&mut self, hash: KeyHash) -> Inserted {
+        if self.contains(hash) {
+            return Inserted::Seen;
+        }
+        self.insert(hash);
+        Inserted::Stored
+    }
+
+    /// Whether the filter may hold a key. Never `false` for a key that is stored.
+    #[must_use]
+    #[inline]
+    pub fn contains(&self, hash: KeyHash) -> bool {
+        // Stops at the first bit that is not set: every further one may be another cache miss.
+        self.bits(hash).all(|at| self.words.read(at, 1) == 1)
+    }
+
+    /// Adds the keys of another filter, which must have the same layout and the same seed of its hashes.
+    ///
+    /// # Panics
+    ///
+    /// If the layouts differ.
+    pub fn union(&mut self, other: &Self) {
+        assert_eq!(self.layout, other.layout, "only equal layouts can be united");
+        Engine::union(self, other);
+    }
+
+    /// The number of inserts.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether nothing is stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The set bits, and the rate that they have. Reads the whole table.
+    #[must_use]
+    pub fn fill(&self) -> Fill {
+        let BloomLayout { bits, key_bits } = self.layout;
+        let set: u64 = self.words.iter().map(|word| u64::from(word.count_ones())).sum();
+        let rate = (set as f64 / bits as f64).powi(key_bits.cast_signed());
+        Fill { set, bits, rate: with_equal_hashes(rate, self.len) }
+    }
+
+    /// An estimate of the number of different keys: the number for which these set bits are expected, after
+    /// Swamidass and Baldi 2007. Reads the whole table.
+    #[must_use]
+    pub fn estimate_keys(&self) -> f64 {
+        estimate::plain_keys(&self.layout, self.fill().set)
+    }
+}
+
+impl Engine for Bloom {
+    fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
+        self.insert(hash);
+        Ok(())
+    }
+
+    fn insert_unique(&mut self, hash: KeyHash) -> Result<Inserted, Full> {
+        Ok(self.insert_unique(hash))
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        self.contains(hash)
+    }
+
+    fn remove(&mut self, _: KeyHash) -> Option<bool> {
+        None
+    }
+
+    fn count(&self, _: KeyHash) -> Option<u32> {
+        None
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+        for (hashes, answers) in hashes.chunks(BATCH).zip(answers.chunks_mut(BATCH)) {
+            for hash in hashes {
+                self.prefetch(*hash);
+            }
+            for (answer, hash) in answers.iter_mut().zip(hashes) {
+                *answer = self.contains(*hash);
+            }
+        }
+    }
+
+    fn prefetch(&self, hash: KeyHash) {
+        self.bits(hash).for_each(|at| self.words.prefetch(at));
+    }
+
+    fn clear(&mut self) {
+        self.words.fill(0);
+        self.len = 0;
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    fn bytes(&self) -> usize {
+        self.words.bytes()
+    }
+
+    fn clone_box(&self) -> Box<dyn Engine> {
+        Box::new(self.clone())
+    }
+
+    fn union(&mut self, other: &dyn Engine) -> bool {
+        unite(&mut self.words, other.words());
+        self.len += other.len();
+        true
+    }
+
+    fn fill(&self) -> Option<Fill> {
+        Some(self.fill())
+    }
+
+    fn estimate_keys(&self) -> Option<f64> {
+        Some(self.estimate_keys())
+    }
+}
+
+/// Sets the bits that are set in `other`.
+pub(super) fn unite(words: &mut [u64], other: &[u64]) {
+    for (word, more) in words.iter_mut().zip(other) {
+        *word |= more;
+    }
+}
