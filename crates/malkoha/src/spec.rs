@@ -21,8 +21,15 @@ pub enum Offsets {
     /// Anywhere, as the paper has it.
     Whole,
     /// Of 256 fingerprints, so many have their other place in the same cache line, the others within
-    /// the local range: fewer cache lines per lookup, longer walks per insert.
+    /// the local range: fewer cache lines per lookup, longer walks per insert. With more than about 96 the
+    /// neighbourhood is two lines or more, so that no line gets more keys than it has slots; more than 192
+    /// are refused.
     Near(u8),
+}
+
+impl Offsets {
+    /// The largest share of near offsets, of 256.
+    pub const MOST_NEAR: u8 = 192;
 }
 
 /// What is given of keys, rate and memory; the third follows.
@@ -319,6 +326,12 @@ impl Spec {
             return Err(Error::Option {
                 kind: self.kind,
                 what: "only blocked Bloom filters have patterns and costs",
+            });
+        }
+        if matches!(self.offsets, Offsets::Near(share) if share > Offsets::MOST_NEAR) {
+            return Err(Error::Option {
+                kind: self.kind,
+                what: "more near offsets than 192 of 256 leave keys over; ask for fewer",
             });
         }
         if self.max_steps == 0 {

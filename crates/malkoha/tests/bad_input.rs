@@ -115,6 +115,7 @@ fn options_of_other_kinds_are_refused() {
         assert!(matches!(error, Error::Option { .. }), "{kind}: {error}");
     }
     assert!(Spec::new(1000, 0.01).max_steps(0).plan().is_err());
+    assert!(Spec::new(1000, 0.01).offsets(Offsets::Near(193)).plan().is_err());
 }
 
 #[test]

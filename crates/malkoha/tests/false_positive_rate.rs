@@ -64,7 +64,7 @@ fn measured_rates_agree_with_theory_and_keep_the_promise() {
 #[test]
 fn offsets_do_not_change_the_rate() {
     let kinds = [Kind::Flexible(4), Kind::Windowed(2), Kind::Windowed(3), Kind::Sorted];
-    let offsets = [Offsets::Whole, Offsets::Near(96), Offsets::Near(200)];
+    let offsets = [Offsets::Whole, Offsets::Near(96), Offsets::Near(192)];
     let cases = kinds.into_iter().flat_map(|kind| offsets.map(|offsets| (kind, offsets)));
     in_parallel(cases, |(kind, offsets)| {
         let (keys, rate) = (50_000, 2f64.powi(-8));

@@ -11,7 +11,7 @@ const RATES: [f64; 7] = [0.25, 0.1, 0.02, 0.003, 1e-4, 1e-6, 1e-11];
 
 fn offsets(kind: Kind) -> &'static [Offsets] {
     if kind.is_signed() {
-        &[Offsets::Local, Offsets::Whole, Offsets::Near(64), Offsets::Near(200)]
+        &[Offsets::Local, Offsets::Whole, Offsets::Near(64), Offsets::Near(192)]
     } else {
         &[Offsets::Local]
     }

@@ -180,8 +180,9 @@ impl<T: Table> Table for Part<T> {
 
     #[inline(always)]
     fn prefetch(&self, place: Place) {
-        // Beyond the part this asks for memory that is not its own, which only a hint may do.
-        self.table.prefetch(Place(place.0.wrapping_sub(self.begin)));
+        if self.covers(place) {
+            self.table.prefetch(Place(place.0 - self.begin));
+        }
     }
 
     fn words(&self) -> &Words {
@@ -292,14 +293,14 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         let stride = self.table.stride_bits();
         let cuts: Vec<usize> = cut.begins.iter().map(|begin| index(begin * stride / 64)).collect();
         let hollow = self.table.with_words(Words::zeroed(0).expect("memory for a few words"));
-        let table = core::mem::replace(&mut self.table, hollow);
-        let parts = table.clone_shape_into(&cuts);
+        let whole = core::mem::replace(&mut self.table, hollow);
+        let parts =
+            whole.into_words().into_parts(&cuts).into_iter().map(|words| self.table.with_words(words));
         let begins = core::iter::once(0).chain(cut.begins.iter().copied());
         // A place near the end of a part may reach into the next one, or be read together with some of it.
         let margin = 128u64.div_ceil(stride) + u64::from(self.layout.slots_per_place);
         let ends = cut.begins.iter().map(|begin| begin - margin).chain([self.layout.places]);
         parts
-            .into_iter()
             .zip(begins.zip(ends))
             .map(|(table, (begin, end))| Work {
                 part: Part { table, begin, end },
@@ -308,18 +309,5 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 leftovers: Vec::new(),
             })
             .collect()
-    }
-}
-
-/// Cutting a table's words while keeping its shape.
-trait Apart: Table {
-    fn clone_shape_into(self, cuts: &[usize]) -> Vec<Self>;
-}
-
-impl<T: Table> Apart for T {
-    fn clone_shape_into(self, cuts: &[usize]) -> Vec<Self> {
-        let hollow = self.with_words(Words::zeroed(0).expect("memory for a few words"));
-        let parts = self.into_words().into_parts(cuts);
-        parts.into_iter().map(|words| hollow.with_words(words)).collect()
     }
 }

@@ -215,7 +215,7 @@ mod tests {
         let mut layouts = Vec::new();
         for kind in Kind::cuckoos() {
             for keys in [1, 2, 3, 10, 100, 1000, 50_000, 5_000_000_000] {
-                for offsets in [Offsets::Local, Offsets::Whole, Offsets::Near(128), Offsets::Near(255)] {
+                for offsets in [Offsets::Local, Offsets::Whole, Offsets::Near(128), Offsets::Near(192)] {
                     for rate in [0.2, 0.01, 1e-6] {
                         let plan = Spec::new(keys, rate).kind(kind).offsets(offsets).plan();
                         layouts.extend(plan.ok().map(|geometry| *geometry.cuckoo().unwrap()));

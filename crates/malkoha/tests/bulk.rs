@@ -1,0 +1,125 @@
+//! Many keys at once: the same promises as one by one, and the same filter for any number of threads.
+
+mod common;
+
+use common::scale;
+use malkoha::testing::Stream;
+use malkoha::{Error, Filter, Full, Kind, Offsets, Spec};
+
+/// Kinds whose tables are cut into parts once they are large enough, and some that are not.
+const KINDS: [Kind; 8] = [
+    Kind::Flexible(4),
+    Kind::Flexible(1),
+    Kind::Windowed(2),
+    Kind::Windowed(3),
+    Kind::Windowed(4),
+    Kind::Sorted,
+    Kind::Simplified(4),
+    Kind::Classic(4),
+];
+
+fn keys(count: u64, stream: u64) -> Vec<u64> {
+    let mut stream = Stream::new(stream);
+    (0..count).map(|_| stream.draw()).collect()
+}
+
+fn check(filter: &Filter, keys: &[u64]) {
+    assert_eq!(filter.len(), keys.len() as u64);
+    let lost = filter.contains_slice(keys).into_iter().filter(|found| !found).count();
+    assert_eq!(lost, 0, "{filter:?} lost {lost} keys");
+}
+
+#[test]
+fn every_kind_takes_and_gives_back_what_was_stored_at_once() {
+    for kind in Kind::all() {
+        for count in [0, 1, 10, 1_000, 30_000] {
+            let keys = keys(count, 1);
+            let mut filter = Spec::new(count.max(1), 0.01).kind(kind).threads(2).build_from(&keys).unwrap();
+            check(&filter, &keys);
+            if kind.is_bloom() {
+                continue;
+            }
+            assert_eq!(filter.remove_slice(&keys), Ok(keys.len()));
+            assert!(filter.is_empty());
+        }
+    }
+}
+
+#[test]
+fn large_tables_do_not_depend_on_the_number_of_threads() {
+    // Large enough for several parts: offsets reach 2^14 places, a part has 64 times as many.
+    let count = scale(9_000_000, 40_000_000);
+    let keys = keys(count, 2);
+    for kind in KINDS {
+        for rate in [0.02, 1e-5] {
+            let spec = Spec::new(count, rate).kind(kind);
+            let one = spec.threads(1).build_from(&keys).unwrap();
+            let three = spec.threads(3).build_from(&keys).unwrap();
+            assert!(one == three, "{kind} {rate}");
+            check(&three, &keys);
+        }
+    }
+}
+
+#[test]
+fn near_and_whole_offsets_work_at_once_too() {
+    let keys = keys(3_000_000, 3);
+    for offsets in [Offsets::Near(96), Offsets::Near(192), Offsets::Whole] {
+        for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted] {
+            let spec = Spec::new(keys.len() as u64, 1e-3).kind(kind).offsets(offsets);
+            check(&spec.threads(2).build_from(&keys).unwrap(), &keys);
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_is_not_empty_can_be_extended() {
+    let keys = keys(6_000_000, 4);
+    for kind in KINDS {
+        let mut filter = Spec::new(keys.len() as u64, 1e-3).kind(kind).build().unwrap();
+        for keys in keys.chunks(2_500_000) {
+            filter.extend(keys, 2).unwrap();
+        }
+        check(&filter, &keys);
+        let (gone, kept) = keys.split_at(keys.len() / 2);
+        assert_eq!(filter.remove_slice(gone), Ok(gone.len()));
+        check(&filter, kept);
+    }
+}
+
+#[test]
+fn all_or_nothing() {
+    // More keys than fit: into an empty filter, and into one that holds some.
+    let keys = keys(7_000_000, 5);
+    for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted, Kind::Classic(4)] {
+        let planned = 3_000_000;
+        let spec = Spec::new(planned, 1e-3).kind(kind).max_steps(20);
+        assert_eq!(spec.build_from(&keys).unwrap_err(), Error::TooManyKeys { keys: 7_000_000 });
+        let mut filter = spec.build().unwrap();
+        assert_eq!(filter.extend(&keys, 2), Err(Full));
+        assert!(filter == spec.build().unwrap(), "{kind}: nothing was stored");
+        filter.extend(&keys[..1_000_000], 2).unwrap();
+        let before = filter.clone();
+        assert_eq!(filter.extend(&keys[1_000_000..], 2), Err(Full));
+        assert!(filter == before, "{kind}: a refused extension changes no bit");
+        assert!(filter.stats().insert_failures > 0);
+        filter.extend(&keys[1_000_000..2_000_000], 1).unwrap();
+        check(&filter, &keys[..2_000_000]);
+    }
+}
+
+#[test]
+fn hashes_that_are_not_uniform_lose_nothing() {
+    // All first places in one corner, as a caller with a poor hash of his own would have it.
+    use malkoha::KeyHash;
+    for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted, Kind::Simplified(4)] {
+        let mut filter = Spec::new(5_000_000, 1e-3).kind(kind).max_steps(100).build().unwrap();
+        let hashes: Vec<KeyHash> =
+            keys(20_000, 6).into_iter().map(|key| KeyHash::from_raw(key >> 4)).collect();
+        if filter.extend(&hashes, 2).is_ok() {
+            assert!(filter.contains_slice(&hashes).into_iter().all(|found| found), "{kind}");
+        } else {
+            assert!(filter.is_empty(), "{kind}");
+        }
+    }
+}
