@@ -2,7 +2,7 @@
 
 use crate::bloom::Fill;
 use crate::error::Full;
-use crate::key::KeyHash;
+use crate::key::{KeyHash, KeyHasher};
 
 /// What became of a key that was to be stored only once.
 ///
@@ -52,6 +52,12 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
 
     /// Answers for all hashes; the slices have equal lengths.
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]);
+    /// Answers for all numbers as keys; the slices have equal lengths. `false` if this kind of filter has
+    /// nothing to gain from hashing them itself, and has not answered.
+    fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
+        let _ = (numbers, hasher, answers);
+        false
+    }
     /// Asks for the memory that a hash will need.
     fn prefetch(&self, hash: KeyHash);
 

@@ -232,6 +232,11 @@ impl Filter {
     /// If the lengths differ.
     pub fn contains_slice_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
+        if let Some(numbers) = K::as_numbers(keys)
+            && self.engine.contains_numbers(numbers, &self.hasher, answers)
+        {
+            return;
+        }
         let mut hashes = [KeyHash::from_raw(0); CHUNK];
         for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {

@@ -160,6 +160,16 @@ pub(crate) const fn mix(mut z: u64) -> u64 {
 pub trait Key {
     /// The hash of this key under the hasher's seed.
     fn hash(&self, hasher: &KeyHasher) -> KeyHash;
+
+    /// The keys as numbers, if that is what they are: a filter hashes those while it waits for memory.
+    #[doc(hidden)]
+    fn as_numbers(keys: &[Self]) -> Option<&[u64]>
+    where
+        Self: Sized,
+    {
+        let _ = keys;
+        None
+    }
 }
 
 impl Key for KeyHash {
@@ -210,7 +220,7 @@ impl<T: Key + ToOwned + ?Sized> Key for Cow<'_, T> {
 }
 
 macro_rules! keys_by_value {
-    ($($type:ty),*) => {$(
+    ($($type:ty $({ $as_numbers:item })?),*) => {$(
         impl Key for $type {
             #[inline(always)]
             #[allow(
@@ -231,11 +241,30 @@ macro_rules! keys_by_value {
                     hasher.number(value as u64)
                 }
             }
+
+            $($as_numbers)?
         }
     )*};
 }
 
-keys_by_value!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
+keys_by_value!(
+    u8,
+    u16,
+    u32,
+    u64 {
+        fn as_numbers(keys: &[u64]) -> Option<&[u64]> {
+            Some(keys)
+        }
+    },
+    u128,
+    usize,
+    i8,
+    i16,
+    i32,
+    i64,
+    i128,
+    isize
+);
 
 #[cfg(test)]
 mod tests {

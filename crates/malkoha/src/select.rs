@@ -5,8 +5,8 @@
 
 use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Pattern, Random, Spread};
 use crate::cuckoo::{
-    ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, SemiSortedCuckoo, Signed, SimplifiedCuckoo, Slots,
-    SortedBuckets, SortedCuckoo,
+    ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, Placement, SemiSortedCuckoo, Signed,
+    SimplifiedCuckoo, Slots, SortedBuckets,
 };
 use crate::engine::Engine;
 use crate::error::Error;
@@ -36,44 +36,29 @@ fn cuckoo(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
         Kind::Classic(_) => Box::new(ClassicCuckoo::new(layout)?),
         Kind::SemiSorted => Box::new(SemiSortedCuckoo::new(layout)?),
         Kind::Simplified(_) => Box::new(SimplifiedCuckoo::new(layout)?),
-        Kind::Sorted => return sorted(layout),
-        Kind::Flexible(_) | Kind::Windowed(_) => return slots(layout),
-        Kind::Bloom | Kind::Blocked(_) => unreachable!("Bloom kinds have layouts of their own"),
+        _ if layout.ring.near_share > 0 => signed::<Signed<true>>(layout)?,
+        _ => signed::<Signed<false>>(layout)?,
     })
 }
 
-/// Buckets and windows with signed offsets.
-fn slots(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
+/// Buckets, windows and sorted buckets with signed offsets.
+fn signed<P: Placement>(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
     macro_rules! choose {
-        ($(($bits:literal, $l:literal, $windowed:literal)),* $(,)?) => {
-            match (layout.tag_bits(), layout.slots_per_place, layout.kind.is_windowed()) {
-                $(($bits, $l, $windowed) => {
-                    Box::new(Cuckoo::<Signed, Slots<Fixed<$bits, $l, $windowed>>>::new(layout)?)
+        (slots $(($bits:literal, $l:literal, $windowed:literal)),*; sorted $($sorted:literal),*) => {
+            match (layout.kind, layout.tag_bits(), layout.slots_per_place, layout.kind.is_windowed()) {
+                $((Kind::Sorted, $sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets<$sorted>>::new(layout)?),)*
+                (Kind::Sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets>::new(layout)?),
+                $((_, $bits, $l, $windowed) => {
+                    Box::new(Cuckoo::<P, Slots<Fixed<$bits, $l, $windowed>>>::new(layout)?)
                 })*
-                _ => Box::new(Cuckoo::<Signed, Slots<Dynamic>>::new(layout)?),
+                _ => Box::new(Cuckoo::<P, Slots<Dynamic>>::new(layout)?),
             }
         };
     }
     Ok(choose![
-        (8, 4, false),
-        (12, 4, false),
-        (16, 4, false),
-        (8, 2, true),
-        (12, 2, true),
-        (16, 2, true),
-        (16, 4, true),
+        slots
+            (8, 4, false), (12, 4, false), (16, 4, false),
+            (8, 2, true), (12, 2, true), (16, 2, true), (16, 4, true);
+        sorted 10, 11, 13, 17
     ])
-}
-
-/// Sorted buckets with signed offsets.
-fn sorted(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
-    macro_rules! choose {
-        ($($bits:literal),*) => {
-            match layout.tag_bits() {
-                $($bits => Box::new(Cuckoo::<Signed, SortedBuckets<$bits>>::new(layout)?),)*
-                _ => Box::new(SortedCuckoo::new(layout)?),
-            }
-        };
-    }
-    Ok(choose![10, 11, 13, 17])
 }

@@ -143,13 +143,32 @@ impl Words {
             return self.read_words(at, width);
         }
         let (byte, shift) = split::<8>(at);
-        // Up to 57 bits are in the 8 bytes from the byte in which they begin; more may need a ninth.
-        let bits = if width <= 57 {
+        // As few bytes as hold the field wherever in its first byte it begins: more could lie in the next cache
+        // line, which nobody has asked for.
+        let bits = if width <= 25 {
+            u64::from(u32::from_le_bytes(self.bytes_at(byte)) >> shift)
+        } else if width <= 57 {
             u64::from_le_bytes(self.bytes_at(byte)) >> shift
         } else {
             #[expect(clippy::cast_possible_truncation, reason = "the field is in the lower half")]
             let bits = (u128::from_le_bytes(self.bytes_at(byte)) >> shift) as u64;
             bits
+        };
+        bits & mask(width)
+    }
+
+    /// The same for fields that begin where a byte begins.
+    #[inline(always)]
+    pub(crate) fn read_bytes(&self, at: u64, width: u32) -> u64 {
+        debug_assert!(at.is_multiple_of(8), "the field begins with a byte");
+        if cfg!(target_endian = "big") {
+            return self.read_words(at, width);
+        }
+        let (byte, _) = split::<8>(at);
+        let bits = if width <= 32 {
+            u64::from(u32::from_le_bytes(self.bytes_at(byte)))
+        } else {
+            u64::from_le_bytes(self.bytes_at(byte))
         };
         bits & mask(width)
     }
@@ -292,6 +311,9 @@ mod tests {
                     let expected = naive::read(&model, probe, width);
                     assert_eq!(words.read(probe, width), expected);
                     assert_eq!(words.read_words(probe, width), expected);
+                    if probe.is_multiple_of(8) {
+                        assert_eq!(words.read_bytes(probe, width), expected);
+                    }
                 }
             }
         }

@@ -32,13 +32,14 @@ pub use slots::{Dynamic, Fixed, Slots};
 pub use sorted::SortedBuckets;
 pub use tag::Anatomy;
 
+pub(crate) use place::Placement;
 pub(crate) use sizing::Wish;
 
 use crate::engine::{Counters, Engine, Inserted};
 use crate::error::{Error, Full};
-use crate::key::KeyHash;
+use crate::key::{KeyHash, KeyHasher};
 use bulk::Cut;
-use place::{Place, Placement};
+use place::Place;
 use stash::Stash;
 use table::{Entry, Table};
 use tag::{Fingerprint, Side};
@@ -58,7 +59,7 @@ pub type WindowedCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
 pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
 
 /// How many keys ahead of the one that is looked at the memory is asked for.
-const AHEAD: usize = 64;
+const AHEAD: usize = 32;
 
 /// The two places of a key, and what is stored there.
 #[derive(Clone, Copy, Debug)]
@@ -285,27 +286,34 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     ///
     /// If the lengths differ.
     pub fn contains_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
-        assert_eq!(hashes.len(), answers.len(), "as many answers as keys");
-        self.in_table_slice(hashes, answers);
+        self.look_up(hashes, |hash| *hash, answers);
+    }
+
+    /// Answers for every key, asking for the memory of later ones while it looks at earlier ones. Keys are
+    /// hashed on the way, so that this too is done while memory is on its way.
+    #[inline(always)]
+    fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
+        assert_eq!(keys.len(), answers.len(), "as many answers as keys");
+        self.look_up_in_table(keys, &hash, answers);
         if !self.stash.is_empty() {
-            for (answer, hash) in answers.iter_mut().zip(hashes).filter(|(answer, _)| !**answer) {
-                *answer = self.stash_count(self.homes(*hash)) > 0;
+            for (answer, key) in answers.iter_mut().zip(keys).filter(|(answer, _)| !**answer) {
+                *answer = self.stash_count(self.homes(hash(key))) > 0;
             }
         }
     }
 
-    /// Looks keys up in the table, asking for the memory of later ones while it looks at earlier ones.
-    fn in_table_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+    #[inline(always)]
+    fn look_up_in_table<K>(&self, keys: &[K], hash: &impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
         let mut ring = [Homes::NOWHERE; AHEAD];
-        let (begin, rest) = hashes.split_at(AHEAD.min(hashes.len()));
-        for (homes, &hash) in ring.iter_mut().zip(begin) {
-            *homes = self.approach(hash);
+        let (begin, rest) = keys.split_at(AHEAD.min(keys.len()));
+        for (homes, key) in ring.iter_mut().zip(begin) {
+            *homes = self.approach(hash(key));
         }
         let (answers, last) = answers.split_at_mut(rest.len());
-        for (i, (answer, &hash)) in answers.iter_mut().zip(rest).enumerate() {
+        for (i, (answer, key)) in answers.iter_mut().zip(rest).enumerate() {
             let homes = &mut ring[i % AHEAD];
             *answer = self.in_table(*homes);
-            *homes = self.approach(hash);
+            *homes = self.approach(hash(key));
         }
         for (i, answer) in last.iter_mut().enumerate() {
             *answer = self.in_table(ring[(rest.len() + i) % AHEAD]);
@@ -336,6 +344,12 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
 
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
         self.contains_slice(hashes, answers);
+    }
+
+    fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
+        let hasher = *hasher;
+        self.look_up(numbers, |number| hasher.number(*number), answers);
+        true
     }
 
     fn prefetch(&self, hash: KeyHash) {

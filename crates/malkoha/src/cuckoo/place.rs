@@ -126,8 +126,10 @@ impl Placement for Subtables {
 /// The offset is drawn from `least..least + span`. For a share of the fingerprints it is instead drawn inside
 /// an aligned group of places, about a cache line, and goes around that group. Offsets are at least the number
 /// of slots by which places overlap, in both directions around the ring.
+///
+/// `NEAR` is whether there may be such a share: without, lookups need not ask.
 #[derive(Clone, Debug)]
-pub struct Signed {
+pub struct Signed<const NEAR: bool = true> {
     places: u64,
     fingerprints: u64,
     least: u64,
@@ -139,7 +141,7 @@ pub struct Signed {
     group: u64,
 }
 
-impl Signed {
+impl<const NEAR: bool> Signed<NEAR> {
     /// Steps from a place around a ring of `places`.
     #[inline(always)]
     const fn step(place: u64, offset: u64, side: Side, places: u64) -> u64 {
@@ -159,9 +161,10 @@ impl Signed {
     }
 }
 
-impl Placement for Signed {
+impl<const NEAR: bool> Placement for Signed<NEAR> {
     fn new(layout: &CuckooLayout) -> Self {
         let ring = layout.ring;
+        assert!(NEAR || ring.near_share == 0, "the placement is chosen for its layout");
         Self {
             places: layout.places,
             fingerprints: layout.fingerprints,
@@ -182,7 +185,7 @@ impl Placement for Signed {
     #[inline(always)]
     fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
         let (byte, rest) = draw(scatter(fingerprint), 256);
-        if byte < self.near {
+        if NEAR && byte < self.near {
             let offset = self.least + last_draw(rest, self.near_span);
             let inside = match side {
                 Side::First => place.0.wrapping_add(offset),
@@ -250,7 +253,11 @@ mod tests {
             match layout.kind {
                 Kind::Classic(_) | Kind::SemiSorted => check::<Xor>(&layout),
                 Kind::Simplified(_) => check::<Subtables>(&layout),
-                _ => check::<Signed>(&layout),
+                _ if layout.ring.near_share == 0 => {
+                    check::<Signed<false>>(&layout);
+                    check::<Signed<true>>(&layout);
+                }
+                _ => check::<Signed<true>>(&layout),
             }
         }
     }
@@ -263,7 +270,7 @@ mod tests {
         assert_eq!((other(6, 16), other(other(6, 16), 16)), (15, 6));
         assert_eq!((other(6, 12), other(other(6, 12), 12)), (3, 10));
         // A signed offset of 9 in the same table of 12.
-        let second = Signed::step(6, 9, Side::First, 12);
-        assert_eq!((second, Signed::step(second, 9, Side::Second, 12)), (3, 6));
+        let second = Signed::<false>::step(6, 9, Side::First, 12);
+        assert_eq!((second, Signed::<false>::step(second, 9, Side::Second, 12)), (3, 6));
     }
 }

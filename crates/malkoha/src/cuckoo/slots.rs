@@ -124,7 +124,12 @@ impl<S: Shape> Slots<S> {
             let lanes = search.lanes.min(search.l - slot);
             let width = lanes * search.tag.bits;
             let used = crate::bits::words::mask(width);
-            let content = self.words.read(self.bit(place, slot), width);
+            let at = self.bit(place, slot);
+            let content = if search.tag.bits.is_multiple_of(8) {
+                self.words.read_bytes(at, width)
+            } else {
+                self.words.read(at, width)
+            };
             let ones = search.ones & used;
             let highs = ones << (search.tag.bits - 1);
             if answer(slot, lanes::zero_marks(content ^ (sought(group) & used), ones, highs)) {

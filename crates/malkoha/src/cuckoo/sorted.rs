@@ -118,7 +118,11 @@ impl<const TAG_BITS: u32> SortedBuckets<TAG_BITS> {
     fn halves(&self, place: Place) -> (u64, u64) {
         let at = self.bit(place);
         if self.width() <= 64 {
-            let bucket = self.words.read(at, self.width());
+            let bucket = if self.width().is_multiple_of(8) {
+                self.words.read_bytes(at, self.width())
+            } else {
+                self.words.read(at, self.width())
+            };
             (decode(bucket & mask(NUMBER_BITS)), bucket >> NUMBER_BITS)
         } else {
             let number = self.words.read(at, NUMBER_BITS);
