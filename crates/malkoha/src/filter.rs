@@ -13,6 +13,9 @@ use crate::stats::{Level, Stats};
 /// Keys that are hashed before the first of them is looked up.
 const CHUNK: usize = 2048;
 
+/// Threads beyond which none is of use: there are not more parts of a table.
+const MOST_THREADS: usize = 16;
+
 /// Keys that are sorted by place at a time when many are stored at once.
 const BULK: usize = 1 << 24;
 
@@ -173,8 +176,10 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn extend<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
-        let before = if self.is_empty() { None } else { Some(self.engine.clone_box()) };
-        self.extend_in_order_of_places(keys, threads.max(1)).inspect_err(|Full| {
+        // Bloom kinds never refuse.
+        let restorable = self.is_empty() || self.geometry.kind().is_bloom();
+        let before = if restorable { None } else { Some(self.engine.clone_box()) };
+        self.extend_in_order_of_places(keys, threads.clamp(1, MOST_THREADS)).inspect_err(|Full| {
             let failures = self.engine.counters();
             match before {
                 Some(engine) => self.engine = engine,
@@ -357,10 +362,10 @@ impl Filter {
         let fill = self.engine.fill();
         let slots = self.geometry.cuckoo().map_or(0, |layout| layout.slots);
         let (items, stash_size) = (self.len(), self.engine.stash_len() as u64);
-        let planned = self.geometry.keys();
-        let level = if items >= planned || counters.failures > 0 {
+        let capacity = self.geometry.capacity();
+        let level = if items >= capacity {
             Level::Full
-        } else if items as f64 > 0.9 * planned as f64 || stash_size > 0 {
+        } else if items as f64 > 0.9 * capacity as f64 || stash_size > 0 {
             Level::NearlyFull
         } else {
             Level::Room
@@ -376,7 +381,7 @@ impl Filter {
             steps_mean: counters.steps as f64 / counters.walks.max(1) as f64,
             steps_max: counters.most_steps,
             predicted_rate: fill.map_or_else(|| self.geometry.predicted_rate(items), |fill| fill.rate),
-            head_room: planned.saturating_sub(items),
+            head_room: capacity.saturating_sub(items),
             level,
         }
     }

@@ -134,6 +134,16 @@ impl Geometry {
         theory::threshold(self.kind())
     }
 
+    /// The keys that it takes reliably, which may be more than planned: up to 0.98 of the threshold, or whatever
+    /// [`theory::planned_load`] says; for Bloom kinds, the planned number.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        let Layout::Cuckoo(layout) = self.layout else { return self.keys };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fewer than the slots")]
+        let reliable = (layout.slots as f64 * theory::planned_load(layout.kind)) as u64;
+        reliable.max(self.keys)
+    }
+
     /// The rate that theory predicts when n keys are in. Bloom kinds may hold more than the planned keys.
     #[must_use]
     pub fn predicted_rate(&self, n: u64) -> f64 {

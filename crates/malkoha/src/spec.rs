@@ -77,6 +77,12 @@ impl Spec {
     /// Steps that one insert may take before it is refused.
     pub const DEFAULT_MAX_STEPS: u32 = 10_000;
 
+    /// The most steps that can be asked for. A walk remembers its steps, 32 bytes each, while it lasts.
+    pub const MOST_STEPS: u32 = 1_000_000;
+
+    /// The largest stash that can be asked for.
+    pub const MOST_STASH: u32 = 1 << 16;
+
     /// Keys that the stash takes, unless asked otherwise.
     pub const DEFAULT_STASH: u32 = 16;
 
@@ -157,6 +163,10 @@ impl Spec {
 
     /// How many keys may be kept outside the table; for [`Kind::Simplified`], from each subtable. The rate
     /// stays the same; lookups look there as long as it is not empty.
+    ///
+    /// That a filter takes the keys it was planned for, but for one build in a million, counts on the default of
+    /// 16. Without a stash a build of some hundred keys fails up to once in ten thousand times, with one slot
+    /// per place once in a hundred.
     pub fn stash(mut self, keys: u32) -> Self {
         self.stash = Some(keys);
         self
@@ -334,10 +344,14 @@ impl Spec {
                 what: "more near offsets than 192 of 256 leave keys over; ask for fewer",
             });
         }
-        if self.max_steps == 0 {
-            return Err(Error::Option { kind: self.kind, what: "0 steps move nothing; allow at least 1" });
+        let refuse = |what| Err(Error::Option { kind: self.kind, what });
+        if !(1..=Self::MOST_STEPS).contains(&self.max_steps) {
+            return refuse("an insert takes 1 to 1,000,000 steps");
         }
         let stash = self.stash.unwrap_or(Self::DEFAULT_STASH);
+        if stash > Self::MOST_STASH {
+            return refuse("a stash takes at most 65,536 keys; build a larger filter instead");
+        }
         let (kind, offsets, max_steps) = (self.kind, self.offsets, self.max_steps);
         Ok(move |keys| match keys {
             0 => Err(Error::NoKeys),

@@ -127,8 +127,14 @@ pub fn exercise(filter: &mut Filter, universe: u64, steps: u64, stream: &mut Str
                 _ => stream.below(universe),
             };
             let before = step.is_multiple_of(compare_every).then(|| filter.clone());
+            let known = filter.contains(&key);
             let stored = if dice % 4 == 1 {
-                filter.insert_unique(&key).map(|inserted| inserted == Inserted::Stored)
+                let inserted = filter.insert_unique(&key);
+                assert!(
+                    inserted.is_err() || (inserted == Ok(Inserted::Seen)) == known,
+                    "seen is what is found"
+                );
+                inserted.map(|inserted| inserted == Inserted::Stored)
             } else {
                 filter.insert(&key).map(|()| true)
             };

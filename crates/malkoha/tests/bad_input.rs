@@ -103,7 +103,7 @@ fn head_room_is_what_was_asked_for() {
         let geometry = Spec::new(1_000_000, 0.01).kind(kind).load(load).plan().unwrap();
         assert!(geometry.load() <= load, "{kind}");
         let tight = Spec::new(1_000_000, 0.01).kind(kind).plan().unwrap();
-        assert!(geometry.cuckoo().unwrap().slots >= tight.cuckoo().unwrap().slots);
+        assert!(geometry.cuckoo().unwrap().slots() >= tight.cuckoo().unwrap().slots());
     }
     assert!(Spec::new(1_000_000, 0.01).load(1e-300).plan().is_err(), "more slots than can be counted");
 }
@@ -114,8 +114,41 @@ fn options_of_other_kinds_are_refused() {
         let error = Spec::new(1000, 0.01).kind(kind).offsets(Offsets::Whole).plan().unwrap_err();
         assert!(matches!(error, Error::Option { .. }), "{kind}: {error}");
     }
-    assert!(Spec::new(1000, 0.01).max_steps(0).plan().is_err());
+    for steps in [0, Spec::MOST_STEPS + 1, u32::MAX] {
+        assert!(matches!(Spec::new(1000, 0.01).max_steps(steps).plan(), Err(Error::Option { .. })));
+    }
+    for stash in [Spec::MOST_STASH + 1, u32::MAX] {
+        assert!(matches!(Spec::new(1000, 0.01).stash(stash).plan(), Err(Error::Option { .. })));
+    }
+    assert!(Spec::new(1000, 0.01).stash(Spec::MOST_STASH).max_steps(Spec::MOST_STEPS).build().is_ok());
     assert!(Spec::new(1000, 0.01).offsets(Offsets::Near(193)).plan().is_err());
+}
+
+#[test]
+fn a_layout_of_another_kind_is_refused() {
+    use malkoha::cuckoo::{ClassicCuckoo, Cuckoo, FlexibleCuckoo, Signed, SimplifiedCuckoo, SortedBuckets};
+    let layout = |kind| *Spec::new(1000, 0.01).kind(kind).plan().unwrap().cuckoo().unwrap();
+    assert!(ClassicCuckoo::new(&layout(Kind::Classic(4))).is_ok());
+    assert!(matches!(FlexibleCuckoo::new(&layout(Kind::Classic(4))), Err(Error::Option { .. })));
+    assert!(ClassicCuckoo::new(&layout(Kind::Flexible(4))).is_err());
+    assert!(SimplifiedCuckoo::new(&layout(Kind::Classic(4))).is_err());
+    assert!(FlexibleCuckoo::new(&layout(Kind::Sorted)).is_err());
+    assert!(Cuckoo::<Signed, SortedBuckets<17>>::new(&layout(Kind::Sorted)).is_err(), "other widths");
+}
+
+#[test]
+fn the_level_is_that_of_the_moment() {
+    use malkoha::Level;
+    let mut filter = Spec::new(1000, 0.01).load(0.5).max_steps(100).build().unwrap();
+    for key in 0..1000u64 {
+        filter.insert(&key).unwrap();
+    }
+    let stats = filter.stats();
+    assert!(stats.head_room > 800 && stats.level == Level::Room, "half is empty: {stats}");
+    let refused = (1000..10_000u64).filter(|key| filter.insert(key).is_err()).count();
+    assert!(refused > 0 && filter.stats().level == Level::Full);
+    filter.clear();
+    assert_eq!(filter.stats().level, Level::Room);
 }
 
 #[test]

@@ -109,6 +109,42 @@ fn all_or_nothing() {
 }
 
 #[test]
+fn windows_across_the_border_of_parts_are_found_again() {
+    // Between two extensions single keys settle across the borders of the parts.
+    for kind in [Kind::Windowed(2), Kind::Windowed(4)] {
+        let keys = keys(5_000_000, 7);
+        let mut filter = Spec::new(5_000_000, 0.02).kind(kind).build().unwrap();
+        filter.extend(&keys[..4_900_000], 2).unwrap();
+        filter.extend(&keys[4_900_000..], 2).unwrap();
+        check(&filter, &keys);
+    }
+}
+
+#[test]
+fn far_too_many_keys_are_refused_without_trying_all_of_them() {
+    let keys = keys(2_000_000, 8);
+    for kind in [Kind::Windowed(2), Kind::Sorted] {
+        for planned in [1_000_000, 1_900_000] {
+            let spec = Spec::new(planned, 0.01).kind(kind).threads(usize::MAX);
+            assert!(matches!(spec.build_from(&keys), Err(Error::TooManyKeys { .. })), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn copies_of_one_key_do_not_hold_up_the_rest() {
+    let mut many = keys(3_000_000, 9);
+    for i in 0..12 {
+        many[i * 1000] = 7;
+    }
+    for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted] {
+        let filter = Spec::new(3_000_000, 1e-3).kind(kind).threads(2).build_from(&many).unwrap();
+        assert!(filter.count(&7u64).unwrap() >= 12);
+        check(&filter, &many);
+    }
+}
+
+#[test]
 fn hashes_that_are_not_uniform_lose_nothing() {
     // All first places in one corner, as a caller with a poor hash of his own would have it.
     use malkoha::KeyHash;

@@ -145,6 +145,37 @@ fn the_stash_takes_more_copies_and_gives_them_back() {
 }
 
 #[test]
+fn every_subtable_has_a_stash_of_its_own() {
+    // The same key again and again goes to one subtable; another key has another subtable's stash.
+    let mut filter = Spec::new(1_000_000, 1e-3).kind(Kind::Simplified(4)).stash(2).build().unwrap();
+    let layout = *filter.geometry().cuckoo().unwrap();
+    assert!(layout.places() >> layout.subtable_bits() > 8, "several subtables");
+    let mut stashed = 0;
+    for key in 0..100u64 {
+        while filter.insert(&key).is_ok() {}
+        stashed = filter.stats().stash_size;
+    }
+    assert!(stashed > 8, "{stashed} keys in stashes of 2");
+    for key in 0..100u64 {
+        assert!(filter.contains(&key));
+    }
+}
+
+#[test]
+fn a_unique_key_in_the_stash_is_seen() {
+    for kind in Kind::cuckoos() {
+        let mut filter = Spec::new(100, 1e-4).kind(kind).stash(1).build().unwrap();
+        for _ in 0..=2 * kind.slots_per_place() {
+            filter.insert("egg").unwrap();
+        }
+        for _ in 0..2 * kind.slots_per_place() {
+            assert_eq!(filter.insert_unique("egg"), Ok(malkoha::Inserted::Seen));
+            filter.remove("egg").unwrap();
+        }
+    }
+}
+
+#[test]
 fn equal_histories_give_equal_filters_whatever_was_refused() {
     for kind in Kind::cuckoos() {
         let history = || {

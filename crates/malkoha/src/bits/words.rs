@@ -116,12 +116,13 @@ impl Words {
     ///
     /// If these are not all parts of one buffer.
     pub(crate) fn join(parts: Vec<Self>) -> Self {
-        let mut whole = None;
+        let mut whole: Option<Arc<Self>> = None;
         for mut part in parts {
-            match core::mem::replace(&mut part.memory, Memory::Nobody) {
-                Memory::Part { whole: same } => whole = Some(same),
-                _ => panic!("only parts can be joined"),
-            }
+            let Memory::Part { whole: same } = core::mem::replace(&mut part.memory, Memory::Nobody) else {
+                panic!("only parts can be joined")
+            };
+            assert!(whole.is_none_or(|whole| Arc::ptr_eq(&whole, &same)), "parts of one buffer");
+            whole = Some(same);
         }
         whole.and_then(Arc::into_inner).expect("all parts of one buffer come together")
     }

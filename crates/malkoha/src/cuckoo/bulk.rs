@@ -12,6 +12,7 @@
 //! order; what holds for one by one holds here.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bits::Words;
 use crate::engine::Counters;
@@ -23,7 +24,7 @@ use super::layout::CuckooLayout;
 use super::place::{Place, Placement};
 use super::table::{Entry, Swap, Table};
 use super::tag::Side;
-use super::walk::{Budget, Walk};
+use super::walk::{Budget, End, Walk};
 use super::{Cuckoo, Homes};
 
 /// Bytes of a region: with its neighbourhood it fits the L2 cache of common CPUs.
@@ -41,6 +42,10 @@ const ALIGNMENT: u64 = 64;
 
 /// How many keys ahead of the one that is stored the memory is asked for.
 const AHEAD: usize = 16;
+
+/// Walks without room in one part after which the filter counts as full: many more than the stash takes, and
+/// than a filter that is not too full ever has.
+const MOST_TIRED: u32 = 200;
 
 /// How a layout is cut for bulk work.
 #[derive(Clone, Debug)]
@@ -120,11 +125,16 @@ impl<T: Table> Part<T> {
     }
 
     fn outside(&self, entry: Entry) -> Entry {
-        Entry { place: Place(entry.place.0 + self.begin), ..entry }
+        // One who lives in the first slots may have its window begin before the part.
+        Entry { place: Place(entry.place.0.wrapping_add(self.begin)), ..entry }
     }
 }
 
 impl<T: Table> Table for Part<T> {
+    fn fits(layout: &CuckooLayout) -> bool {
+        T::fits(layout)
+    }
+
     fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
         Ok(Self { table: T::new(layout)?, begin: 0, end: layout.places })
     }
@@ -200,11 +210,14 @@ struct Work<T> {
     stored: u64,
     counters: Counters,
     leftovers: Vec<KeyHash>,
+    /// Keys for which a walk within the part found no room.
+    tired: u32,
 }
 
 impl<T: Table> Work<T> {
-    /// Stores keys as long as they and their walks stay inside the part.
-    fn store<P: Placement>(&mut self, placement: &P, hashes: &[KeyHash], budget: Budget) {
+    /// Stores keys as long as they and their walks stay inside the part; the others are left over. Gives up if
+    /// so many walks found no room that the filter is too full, in this part or, as `full` tells, in another.
+    fn store<P: Placement>(&mut self, placement: &P, hashes: &[KeyHash], budget: Budget, full: &AtomicBool) {
         let mut walk = Walk::default();
         let homes = |part: &Part<T>, hash: KeyHash| {
             let (first, fingerprint) = placement.locate(hash);
@@ -227,11 +240,30 @@ impl<T: Table> Work<T> {
                 self.leftovers.push(hash);
             } else if self.part.put(entries[0]) || self.part.put(entries[1]) {
                 self.stored += 1;
-            } else if let Some(steps) = walk.make_room(placement, &mut self.part, (hash, entries), budget) {
-                self.counters.walked(steps);
-                self.stored += 1;
             } else {
+                // If all 2l slots hold this very key, a walk leads nowhere.
+                let copies = self.part.count(entries[0]) + self.part.count(entries[1]);
+                let end = if copies < 2 * budget.slots {
+                    walk.make_room(placement, &mut self.part, (hash, entries), budget)
+                } else {
+                    End::Strayed
+                };
+                match end {
+                    End::Room(steps) => {
+                        self.counters.walked(steps);
+                        self.stored += 1;
+                        continue;
+                    }
+                    End::Tired => self.tired += 1,
+                    End::Strayed => {}
+                }
                 self.leftovers.push(hash);
+                if self.tired > MOST_TIRED {
+                    full.store(true, Ordering::Relaxed);
+                }
+                if full.load(Ordering::Relaxed) {
+                    return;
+                }
             }
         }
     }
@@ -256,24 +288,22 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             keys.push(&sorted[from..to]);
             from = to;
         }
+        let full = AtomicBool::new(false);
         let queue = Mutex::new(self.take_apart(cut).into_iter().zip(keys).enumerate());
         let done = Mutex::new(Vec::new());
         let work = || loop {
             let Some((number, (mut work, keys))) = queue.lock().expect("no thread panics").next() else {
                 break;
             };
-            work.store(&self.placement, keys, self.budget);
+            work.store(&self.placement, keys, self.budget, &full);
             done.lock().expect("no thread panics").push((number, work));
         };
-        if threads <= 1 || cut.begins.is_empty() {
+        std::thread::scope(|scope| {
+            for _ in 1..threads.min(cut.begins.len() + 1) {
+                scope.spawn(work);
+            }
             work();
-        } else {
-            std::thread::scope(|scope| {
-                for _ in 0..threads {
-                    scope.spawn(work);
-                }
-            });
-        }
+        });
         let mut done = done.into_inner().expect("no thread panics");
         done.sort_unstable_by_key(|(number, _)| *number);
         let mut leftovers = Vec::new();
@@ -285,6 +315,10 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             words.push(work.part.into_words());
         }
         self.table = self.table.with_words(Words::join(words));
+        if full.into_inner() {
+            self.counters.failures += 1;
+            return Err(Full);
+        }
         leftovers.into_iter().try_for_each(|hash| self.insert(hash))
     }
 
@@ -307,6 +341,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 stored: 0,
                 counters: Counters::default(),
                 leftovers: Vec::new(),
+                tired: 0,
             })
             .collect()
     }

@@ -20,41 +20,77 @@ pub struct Ring {
     pub group: u64,
 }
 
-/// The exact numbers of a cuckoo table, from which it can be built again.
+/// The exact numbers of a cuckoo table, from which it can be built again. Only a plan makes one.
 ///
 /// ```
 /// use malkoha::{Kind, Spec};
 /// let geometry = Spec::new(1_000_000, 2f64.powi(-14)).kind(Kind::Windowed(2)).plan()?;
 /// let layout = geometry.cuckoo().unwrap();
 /// assert_eq!(layout.slot_bits(), 16.0);
-/// assert_eq!(layout.places, layout.slots - 1, "a window of two begins at every slot but the last");
+/// assert_eq!(layout.places(), layout.slots() - 1, "a window of two begins at every slot but the last");
 /// # Ok::<(), malkoha::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CuckooLayout {
     /// The kind of filter.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Buckets or windows.
-    pub places: u64,
+    pub(crate) places: u64,
     /// Slots.
-    pub slots: u64,
+    pub(crate) slots: u64,
     /// Slots of a place.
-    pub slots_per_place: u32,
+    pub(crate) slots_per_place: u32,
     /// How tags are made.
-    pub tag: Anatomy,
+    pub(crate) tag: Anatomy,
     /// Fingerprints that keys can have.
-    pub fingerprints: u64,
+    pub(crate) fingerprints: u64,
     /// Simplified only: 2 to this power are the places of a subtable.
-    pub subtable_bits: u32,
+    pub(crate) subtable_bits: u32,
     /// Signed offsets only: how far they reach.
-    pub ring: Ring,
+    pub(crate) ring: Ring,
     /// Keys that may be kept outside the table; for Simplified, from each subtable.
-    pub stash: u32,
+    pub(crate) stash: u32,
     /// Steps that one insert may take.
-    pub max_steps: u32,
+    pub(crate) max_steps: u32,
 }
 
 impl CuckooLayout {
+    /// The kind of filter.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Buckets or windows.
+    #[must_use]
+    pub fn places(&self) -> u64 {
+        self.places
+    }
+
+    /// Slots.
+    #[must_use]
+    pub fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    /// Fingerprints that keys can have.
+    #[must_use]
+    pub fn fingerprints(&self) -> u64 {
+        self.fingerprints
+    }
+
+    /// Simplified only: 2 to this power are the places of a subtable.
+    #[must_use]
+    pub fn subtable_bits(&self) -> u32 {
+        self.subtable_bits
+    }
+
+    /// Signed offsets only: how far they reach.
+    #[must_use]
+    pub fn ring(&self) -> Ring {
+        self.ring
+    }
+
     /// Bits of a tag.
     #[must_use]
     pub fn tag_bits(&self) -> u32 {

@@ -30,7 +30,6 @@ pub use layout::{CuckooLayout, Ring};
 pub use place::{Signed, Subtables, Xor};
 pub use slots::{Dynamic, Fixed, Slots};
 pub use sorted::SortedBuckets;
-pub use tag::Anatomy;
 
 pub(crate) use place::Placement;
 pub(crate) use sizing::Wish;
@@ -43,7 +42,7 @@ use place::Place;
 use stash::Stash;
 use table::{Entry, Table};
 use tag::{Fingerprint, Side};
-use walk::{Budget, Walk};
+use walk::{Budget, End, Walk};
 
 /// Fan et al. 2014: XOR with a hash of the fingerprint, buckets.
 pub type ClassicCuckoo = Cuckoo<Xor, Slots<Dynamic>>;
@@ -112,8 +111,12 @@ pub struct Cuckoo<P, T> {
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// An empty filter with this layout, which must be one of a kind with this placement and table.
+    /// An empty filter with this layout; refused if the layout is one of another kind than this type serves.
     pub fn new(layout: &CuckooLayout) -> Result<Self, Error> {
+        if !(P::fits(layout) && T::fits(layout)) {
+            let what = "this layout belongs to another type of filter; use Filter, which finds the right one";
+            return Err(Error::Option { kind: layout.kind, what });
+        }
         let budget = Budget {
             slots: layout.slots_per_place,
             steps: layout.max_steps,
@@ -194,8 +197,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         let copies = self.table.count(homes.on(Side::First)) + self.table.count(homes.on(Side::Second));
         if copies < 2 * self.budget.slots {
             let entries = [homes.on(Side::First), homes.on(Side::Second)];
-            let steps = self.walk.make_room(&self.placement, &mut self.table, (hash, entries), self.budget);
-            if let Some(steps) = steps {
+            let end = self.walk.make_room(&self.placement, &mut self.table, (hash, entries), self.budget);
+            if let End::Room(steps) = end {
                 self.counters.walked(steps);
                 return Ok(());
             }
@@ -362,6 +365,11 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Option<Result<(), Full>> {
+        let room = self.layout.slots - (self.len - self.stash.len() as u64) + u64::from(self.layout.stash);
+        if hashes.len() as u64 > room && self.layout.subtable_bits == 0 {
+            self.counters.failures += 1;
+            return Some(Err(Full));
+        }
         let cut = Cut::new(&self.layout)?;
         Some(self.insert_cut(&cut, hashes, sorted, threads))
     }

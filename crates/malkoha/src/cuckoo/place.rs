@@ -16,6 +16,7 @@
 //! is not lost to the rate.
 
 use crate::key::KeyHash;
+use crate::kind::Kind;
 use crate::reduce::{draw, last_draw};
 
 use super::layout::CuckooLayout;
@@ -27,7 +28,10 @@ pub struct Place(pub(crate) u64);
 
 /// How the two places of a key are found.
 pub trait Placement: Clone + Send + Sync + core::fmt::Debug + 'static {
-    /// The placement that a layout describes.
+    /// Whether a layout is one of this placement.
+    fn fits(layout: &CuckooLayout) -> bool;
+
+    /// The placement that a layout describes, which fits.
     fn new(layout: &CuckooLayout) -> Self;
 
     /// The first place and the fingerprint of a key.
@@ -55,6 +59,10 @@ pub struct Xor {
 }
 
 impl Placement for Xor {
+    fn fits(layout: &CuckooLayout) -> bool {
+        matches!(layout.kind, Kind::Classic(_) | Kind::SemiSorted)
+    }
+
     fn new(layout: &CuckooLayout) -> Self {
         debug_assert!(layout.places.is_power_of_two() && layout.places >= 2);
         Self { places: layout.places, fingerprints: layout.fingerprints }
@@ -92,6 +100,10 @@ pub struct Subtables {
 }
 
 impl Placement for Subtables {
+    fn fits(layout: &CuckooLayout) -> bool {
+        matches!(layout.kind, Kind::Simplified(_))
+    }
+
     fn new(layout: &CuckooLayout) -> Self {
         let width = layout.subtable_bits;
         Self {
@@ -162,9 +174,12 @@ impl<const NEAR: bool> Signed<NEAR> {
 }
 
 impl<const NEAR: bool> Placement for Signed<NEAR> {
+    fn fits(layout: &CuckooLayout) -> bool {
+        layout.kind.is_signed() && (NEAR || layout.ring.near_share == 0)
+    }
+
     fn new(layout: &CuckooLayout) -> Self {
         let ring = layout.ring;
-        assert!(NEAR || ring.near_share == 0, "the placement is chosen for its layout");
         Self {
             places: layout.places,
             fingerprints: layout.fingerprints,
@@ -210,7 +225,6 @@ impl<const NEAR: bool> Placement for Signed<NEAR> {
 mod tests {
     use super::*;
     use crate::key::mix;
-    use crate::kind::Kind;
     use crate::spec::{Offsets, Spec};
 
     /// The layouts whose placements are tested: every family, small and large, every kind of offset.

@@ -268,15 +268,21 @@ fn local_range(places: u64) -> u64 {
 
 /// The chance that a Poisson variable exceeds `most`.
 fn poisson_above(mean: f64, most: u32) -> f64 {
+    // More than this, or so many that the formula for them fails, is certainly too many.
+    if !(0.0..=100.0).contains(&mean) {
+        return 1.0;
+    }
     let mut probability = (-mean).exp();
     let mut above = 0.0;
-    for x in 1..most + 200 {
+    for x in 1u32.. {
         probability *= mean / f64::from(x);
-        if x > most {
-            above += probability;
+        above += if x > most { probability } else { 0.0 };
+        // Beyond the mean the terms fall ever faster.
+        if f64::from(x) > mean && probability < 1e-30 {
+            break;
         }
     }
-    if mean > 100.0 { 1.0 } else { above }
+    above
 }
 
 /// Refuses what cannot be addressed or hashed.

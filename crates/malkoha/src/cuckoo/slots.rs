@@ -36,8 +36,7 @@ pub struct Search {
 
 impl Search {
     /// The search in places of `l` slots, windows if the tags have ranks.
-    #[must_use]
-    pub const fn new(tag: Anatomy, l: u32, windowed: bool) -> Self {
+    const fn new(tag: Anatomy, l: u32, windowed: bool) -> Self {
         let fit = 64 / tag.bits;
         let lanes = if fit < l { fit } else { l };
         let mut stamps = [[0; 8]; 2];
@@ -55,7 +54,9 @@ impl Search {
 
 /// Where a table finds its [`Search`]: in a field, or compiled in.
 pub trait Shape: Clone + Send + Sync + core::fmt::Debug + 'static {
-    /// The shape for a layout.
+    /// Whether a layout has this shape.
+    fn fits(layout: &CuckooLayout) -> bool;
+    /// The shape for a layout that has it.
     fn new(layout: &CuckooLayout) -> Self;
     /// The numbers.
     fn search(&self) -> &Search;
@@ -66,6 +67,10 @@ pub trait Shape: Clone + Send + Sync + core::fmt::Debug + 'static {
 pub struct Dynamic(Search);
 
 impl Shape for Dynamic {
+    fn fits(_: &CuckooLayout) -> bool {
+        true
+    }
+
     fn new(layout: &CuckooLayout) -> Self {
         Self(Search::new(layout.tag, layout.slots_per_place, layout.kind.is_windowed()))
     }
@@ -86,8 +91,12 @@ impl<const BITS: u32, const L: u32, const WINDOWED: bool> Fixed<BITS, L, WINDOWE
 }
 
 impl<const BITS: u32, const L: u32, const WINDOWED: bool> Shape for Fixed<BITS, L, WINDOWED> {
-    fn new(layout: &CuckooLayout) -> Self {
-        assert_eq!(layout.tag, Self::SEARCH.tag, "the shape is chosen for its layout");
+    fn fits(layout: &CuckooLayout) -> bool {
+        let windowed = layout.kind.is_windowed();
+        layout.tag == Self::SEARCH.tag && layout.slots_per_place == L && windowed == WINDOWED
+    }
+
+    fn new(_: &CuckooLayout) -> Self {
         Self
     }
 
@@ -178,6 +187,10 @@ impl<S: Shape> Slots<S> {
 }
 
 impl<S: Shape> Table for Slots<S> {
+    fn fits(layout: &CuckooLayout) -> bool {
+        !layout.kind.is_sorted() && S::fits(layout)
+    }
+
     fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
         let words = Words::zeroed(layout.slots * u64::from(layout.tag.bits))?;
         Ok(Self { words, shape: S::new(layout) })
@@ -217,8 +230,10 @@ impl<S: Shape> Table for Slots<S> {
     fn resident(&self, place: Place, rank: u32) -> Entry {
         let search = self.shape.search();
         let (fingerprint, side, own_rank) = search.tag.parts(self.read(place, rank));
-        // A window that holds this slot may begin elsewhere; its tag says how far back.
-        let place = if search.stride == 1 { Place(place.0 + u64::from(rank) - own_rank) } else { place };
+        // A window that holds this slot may begin elsewhere; its tag says how far back. In a part of a table it
+        // may begin before the part, at a negative number so to speak, which the part sets right.
+        let begin = place.0.wrapping_add(u64::from(rank)).wrapping_sub(own_rank);
+        let place = if search.stride == 1 { Place(begin) } else { place };
         Entry { place, fingerprint, side }
     }
 

@@ -209,8 +209,11 @@ fn sort(tags: &mut [u64; 4]) {
 }
 
 impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
+    fn fits(layout: &CuckooLayout) -> bool {
+        layout.kind.is_sorted() && (TAG_BITS == 0 || TAG_BITS == layout.tag.bits)
+    }
+
     fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
-        assert!(TAG_BITS == 0 || TAG_BITS == layout.tag.bits, "the width is chosen for its layout");
         let width = SortedBuckets::bucket_bits(layout.tag.bits);
         Ok(Self { words: Words::zeroed(layout.places * u64::from(width))?, tag: layout.tag })
     }

@@ -25,7 +25,10 @@ pub struct Swap {
 
 /// A table of places: [`Slots`](super::slots::Slots) or [`SortedBuckets`](super::sorted::SortedBuckets).
 pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
-    /// An empty table.
+    /// Whether a layout is one of this table.
+    fn fits(layout: &CuckooLayout) -> bool;
+
+    /// An empty table for a layout that fits.
     fn new(layout: &CuckooLayout) -> Result<Self, crate::Error>;
 
     /// Whether a place holds an entry.

@@ -51,7 +51,7 @@ impl Tag {
 
 /// How tags of one variant are made: the widths of their fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Anatomy {
+pub(crate) struct Anatomy {
     /// Width of a tag in bits.
     pub(crate) bits: u32,
     /// 2 if the side is stored, else 1.
@@ -66,8 +66,7 @@ pub struct Anatomy {
 
 impl Anatomy {
     /// The anatomy of tags of `bits` bits with 1 or 2 sides and `ranks` ranks.
-    #[must_use]
-    pub const fn new(bits: u32, sides: u64, ranks: u64) -> Self {
+    pub(crate) const fn new(bits: u32, sides: u64, ranks: u64) -> Self {
         let stamps = sides * ranks;
         if stamps.is_power_of_two() {
             Self { bits, sides, ranks, step: 1, unit: 1 << (bits - stamps.trailing_zeros()) }
@@ -77,8 +76,7 @@ impl Anatomy {
     }
 
     /// How many fingerprints there are: they are numbered from 1 to this.
-    #[must_use]
-    pub const fn fingerprints(&self) -> u64 {
+    pub(crate) const fn fingerprints(&self) -> u64 {
         crate::bits::words::mask(self.bits) / (self.sides * self.ranks)
     }
 

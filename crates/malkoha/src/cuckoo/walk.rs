@@ -34,6 +34,17 @@ impl Picks {
     }
 }
 
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With room for the key, after so many steps.
+    Room(u64),
+    /// With nothing, for the budget ran out. Everything is as it was.
+    Tired,
+    /// With nothing, for it left the part of the table that it may touch. Everything is as it was.
+    Strayed,
+}
+
 /// The walk's memory, kept from walk to walk so that it is allocated once.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
@@ -52,18 +63,18 @@ pub(crate) struct Budget {
 }
 
 impl Walk {
-    /// Makes room for a key whose two places, `homes`, are full, and puts it there. Returns the steps taken, or
-    /// `None` if the budget was not enough or the walk left the table, and everything is as it was.
+    /// Makes room for a key whose two places, `homes`, are full, and puts it there.
     pub(crate) fn make_room<P: Placement, T: Table>(
         &mut self,
         placement: &P,
         table: &mut T,
         (hash, homes): (KeyHash, [Entry; 2]),
         budget: Budget,
-    ) -> Option<u64> {
+    ) -> End {
         let mut picks = Picks::new(hash);
         let mut homeless = homes[picks.pick(2) as usize];
         self.swaps.clear();
+        let mut end = End::Tired;
         for step in 1..=budget.steps {
             let begin = picks.pick(budget.slots);
             for rank in (begin..budget.slots).chain(0..begin) {
@@ -71,20 +82,21 @@ impl Walk {
                 // In a window of its own a resident may also fit beside where it is.
                 if (budget.windowed && table.put(resident)) || table.put(moved(placement, resident)) {
                     table.swap(homeless, rank);
-                    return Some(u64::from(step));
+                    return End::Room(u64::from(step));
                 }
             }
             let (victim, swap) = table.swap(homeless, begin);
             self.swaps.push(swap);
             homeless = moved(placement, victim);
             if !table.covers(homeless.place) {
+                end = End::Strayed;
                 break;
             }
         }
         while let Some(swap) = self.swaps.pop() {
             table.undo(swap);
         }
-        None
+        end
     }
 }
 
