@@ -1,4 +1,9 @@
-//! Membership filters with inserts and deletes that never lose a key.
+//! Membership filters that never lose a key.
+//!
+//! A filter answers "is this key in the set?" from a few bits per key: `false` is certain, `true` is wrong with
+//! a rate that you choose.
+//!
+//! # Keys that come and go: the cuckoo family
 //!
 //! ```
 //! use malkoha::Spec;
@@ -9,6 +14,50 @@
 //! assert!(filter.remove("cuckoo")?);
 //! # Ok::<(), malkoha::Error>(())
 //! ```
+//!
+//! Inserts may be refused when the planned keys are in; a refused insert changes nothing. What is guaranteed,
+//! exactly, is said at [`Filter`].
+//!
+//! # Keys that only come, perhaps more than planned: the Bloom family
+//!
+//! ```
+//! use malkoha::{Kind, Spec};
+//!
+//! let mut filter = Spec::new(1000, 0.001).kind(Kind::Blocked(2)).build()?;
+//! for key in 0..1500u64 {
+//!     filter.insert(&key).unwrap();
+//! }
+//! assert!(filter.contains(&1499u64), "never full; the rate rises instead");
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+//!
+//! # Many keys at once
+//!
+//! ```
+//! use malkoha::Spec;
+//!
+//! let keys: Vec<u64> = (0..100_000).collect();
+//! let filter = Spec::new(100_000, 0.001).threads(2).build_from(&keys)?;
+//! assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+//!
+//! # Which kind
+//!
+//! | need | [`Kind`] |
+//! | --- | --- |
+//! | inserts and deletes, least memory | `Sorted`, the default |
+//! | inserts and deletes, fewest instructions per lookup | `Flexible(4)` |
+//! | inserts into a nearly full filter | `Windowed(4)` |
+//! | no deletes, may outgrow its plan, rate above 2^-7 | `Blocked(1)` |
+//! | the same, lower rates | `Blocked(2)`, or `Blocked(3)` for less memory |
+//! | a filter as a paper has it | `Classic`, `SemiSorted`, `Simplified`, `Flexible`, `Windowed`, `Bloom`, `Blocked` |
+//!
+//! # Where things are
+//!
+//! [`Spec`] is what you wish, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Stats`] what
+//! it says of itself. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes
+//! in hand, [`theory`] the formulas.
 
 pub mod bloom;
 pub mod cuckoo;

@@ -74,7 +74,7 @@ const fn word_of(at: u64) -> usize {
     (at / 64) as usize % BLOCK_WORDS
 }
 
-/// A buffer of words seen as blocks. The spare word at its end makes one block more than were asked for.
+/// A buffer of words seen as blocks. The spare words at its end make one block more than were asked for.
 impl Words {
     /// The block with this number.
     #[inline(always)]

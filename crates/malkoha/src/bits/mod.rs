@@ -1,8 +1,8 @@
 //! Words, bit fields and lanes: the memory under every filter.
 //!
 //! Everything above this module is safe code. What it may rely on: [`Words`] is zeroed, aligned to a cache
-//! line and ends in one spare word, so that a field that begins inside the table can always be read with two
-//! word loads; [`lanes`] are exact for the two questions they answer; a [`Block`] is one cache line.
+//! line and ends in spare words, so that a field that begins inside the table can always be read with one
+//! load; [`lanes`] are exact for the two questions they answer; a [`Block`] is one cache line.
 
 pub(crate) mod block;
 pub(crate) mod lanes;
