@@ -124,9 +124,13 @@ impl fmt::Display for Wish {
 }
 
 impl Wish {
-    /// A kind with the k that makes its slots 16 bits wide.
+    /// A kind with the k that makes its slots 16 bits wide; for Bloom kinds, about as many bits per key.
     fn new(kind: Kind) -> Self {
-        let k = (SLOT_BITS as f64 - theory::bits_per_key(kind, 0.0, 1.0)).floor();
+        let k = if kind.is_bloom() {
+            11.0
+        } else {
+            (SLOT_BITS as f64 - theory::bits_per_key(kind, 0.0, 1.0)).floor()
+        };
         Self { kind, k, offsets: Offsets::Local }
     }
 
@@ -220,6 +224,7 @@ impl Entry {
     pub(crate) fn find_limit(&self) -> Access {
         match self {
             Self::Peer { offer, .. } if offer.lines == 1 => Access::OneLine,
+            Self::Ours { wish, .. } if wish.kind == Kind::Blocked(1) => Access::OneLine,
             _ => Access::TwoLines,
         }
     }
@@ -227,8 +232,7 @@ impl Entry {
     /// The ways in which it takes keys, the quickest last.
     pub(crate) fn insert_ways(&self) -> &'static [Way] {
         match self {
-            Self::Ours { .. } if BULK_BUILD.is_some() => &[Way::OneByOne, Way::Slice, Way::Build],
-            Self::Ours { .. } => &[Way::OneByOne, Way::Slice],
+            Self::Ours { .. } => &[Way::OneByOne, Way::Slice, Way::Build],
             Self::Peer { offer, .. } if offer.filling == Filling::AllAtOnce => &[Way::Build],
             Self::Peer { .. } => &[Way::OneByOne],
         }
@@ -254,13 +258,6 @@ impl Entry {
     }
 }
 
-/// A filter made from all of its keys.
-type BulkBuild = fn(&Spec, &[u64]) -> Result<Filter, Box<dyn Error>>;
-
-/// The engine's bulk build; `None` as long as it has none. To be
-/// `Some(|spec, keys| Ok(spec.build_from(keys)?))`, and nothing else need change here.
-const BULK_BUILD: Option<BulkBuild> = None;
-
 struct Ours {
     spec: Spec,
     filter: Filter,
@@ -275,10 +272,7 @@ impl Contestant for Ours {
                 }
             }
             Way::Slice => self.filter.insert_slice(keys)?,
-            Way::Build => {
-                let build = BULK_BUILD.ok_or("the engine has no bulk build")?;
-                self.filter = build(&self.spec, keys)?;
-            }
+            Way::Build => self.filter = self.spec.build_from(keys)?,
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! `scale`: what a key costs as filters grow.
 //!
-//! Filters are filled from empty to the planned load. With several threads each fills a filter of its own with
-//! its part of the keys, side by side, until the engine can fill one filter from several.
+//! Filters are built from all of their keys at once, to the planned load, on one or several threads. The keys lie in
+//! memory beside the filter, 8 bytes each, and the build takes room for 16 bytes for each of at most 2^24 keys.
 
 use std::error::Error;
-use std::ops::Range;
+use std::time::Instant;
 
-use malkoha::{Filter, FullAt, Spec};
+use malkoha::{Filter, Spec};
 
 use crate::cli::ScaleArgs;
 use crate::contestants::{Choice, Wish};
@@ -45,10 +45,9 @@ fn plan(args: &ScaleArgs) -> Result<Vec<Step>, Box<dyn Error>> {
     for keys in &args.keys {
         for wish in Choice::expand(&args.kinds) {
             for threads in &args.threads {
-                let part = keys.div_ceil(*threads as u64);
-                let bytes = wish.for_keys(part).plan()?.bytes() * *threads as u64;
-                let (keys, threads, speeds) = (part * *threads as u64, *threads, Series::default());
-                steps.push(Step { wish, keys, threads, bytes, speeds, steps_mean: f64::NAN });
+                let bytes = wish.for_keys(*keys).plan()?.bytes();
+                let (threads, speeds) = (*threads, Series::default());
+                steps.push(Step { wish, keys: *keys, threads, bytes, speeds, steps_mean: f64::NAN });
             }
         }
     }
@@ -60,34 +59,16 @@ fn fits(args: &ScaleArgs, step: &Step) -> bool {
 }
 
 impl Step {
+    /// Builds one filter from all keys, on all threads; making the keys is not counted.
     fn measure(&mut self) -> Result<(), Box<dyn Error>> {
-        let part = self.keys / self.threads as u64;
-        let spec = self.wish.for_keys(part);
-        let filters = (0..self.threads).map(|_| spec.build());
-        let mut filters = filters.collect::<Result<Vec<_>, _>>()?;
-        let mut results = vec![Ok(()); self.threads];
-        let parts = (0..).step_by(usize::try_from(part)?).map(|start| start..start + part);
-        let jobs = filters.iter_mut().zip(&mut results).zip(parts);
-        let time = measure::time_together(
-            jobs.map(|((filter, result), keys)| move || *result = fill(filter, keys)).collect(),
-        );
-        results.into_iter().collect::<Result<(), _>>()?;
-        self.speeds.push(measure::mega_per_second(usize::try_from(self.keys)?, time));
-        self.steps_mean = filters[0].stats().steps_mean;
-        check(&spec, &filters[0])
+        let spec = self.wish.for_keys(self.keys).threads(self.threads);
+        let keys: Vec<u64> = (0..self.keys).collect();
+        let start = Instant::now();
+        let filter = spec.build_from(&keys)?;
+        self.speeds.push(measure::mega_per_second(keys.len(), start.elapsed()));
+        self.steps_mean = filter.stats().steps_mean;
+        check(&spec, &filter)
     }
-}
-
-/// Fills a filter with slices of consecutive keys, which take next to nothing to make.
-fn fill(filter: &mut Filter, keys: Range<u64>) -> Result<(), FullAt> {
-    const SLICE: usize = 1 << 14;
-    let mut slice: Vec<u64> = Vec::with_capacity(SLICE);
-    for start in keys.clone().step_by(SLICE) {
-        slice.clear();
-        slice.extend(start..keys.end.min(start + SLICE as u64));
-        filter.insert_slice(&slice)?;
-    }
-    Ok(())
 }
 
 /// All keys are in, and the first of them are found.

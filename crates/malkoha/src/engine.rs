@@ -40,18 +40,34 @@ impl Counters {
     }
 }
 
+/// Keys whose memory is asked for before the first of them is looked at, where a filter has no better way.
+const BATCH: usize = 32;
+
 /// A filter whose kind is known only at run time, speaking hashes. One virtual call serves a whole batch.
 pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn insert(&mut self, hash: KeyHash) -> Result<(), Full>;
     fn insert_unique(&mut self, hash: KeyHash) -> Result<Inserted, Full>;
     fn contains(&self, hash: KeyHash) -> bool;
     /// Removes one copy and says whether there was one; `None` if this kind of filter cannot remove.
-    fn remove(&mut self, hash: KeyHash) -> Option<bool>;
+    fn remove(&mut self, hash: KeyHash) -> Option<bool> {
+        let _ = hash;
+        None
+    }
     /// Counts copies; `None` if this kind of filter cannot count.
-    fn count(&self, hash: KeyHash) -> Option<u32>;
+    fn count(&self, hash: KeyHash) -> Option<u32> {
+        let _ = hash;
+        None
+    }
 
     /// Answers for all hashes; the slices have equal lengths.
-    fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]);
+    fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+        for (hashes, answers) in hashes.chunks(BATCH).zip(answers.chunks_mut(BATCH)) {
+            hashes.iter().for_each(|hash| self.prefetch(*hash));
+            for (answer, hash) in answers.iter_mut().zip(hashes) {
+                *answer = self.contains(*hash);
+            }
+        }
+    }
     /// Answers for all numbers as keys; the slices have equal lengths. `false` if this kind of filter has
     /// nothing to gain from hashing them itself, and has not answered.
     fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {

@@ -29,9 +29,6 @@ use super::plain::unite;
 /// The most candidate blocks of a key.
 pub(crate) const MOST_CHOICES: u8 = 4;
 
-/// Keys whose memory is fetched ahead of being looked at.
-const BATCH: usize = 32;
-
 /// A blocked Bloom filter: section 3 of the paper; with one choice Putze, Sanders, Singler 2007.
 ///
 /// ```
@@ -235,25 +232,6 @@ impl<P: Scatter> Engine for Blocked<P> {
 
     fn contains(&self, hash: KeyHash) -> bool {
         self.contains(hash)
-    }
-
-    fn remove(&mut self, _: KeyHash) -> Option<bool> {
-        None
-    }
-
-    fn count(&self, _: KeyHash) -> Option<u32> {
-        None
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
-        for (hashes, answers) in hashes.chunks(BATCH).zip(answers.chunks_mut(BATCH)) {
-            for hash in hashes {
-                self.prefetch(*hash);
-            }
-            for (answer, hash) in answers.iter_mut().zip(hashes) {
-                *answer = self.contains(*hash);
-            }
-        }
     }
 
     fn prefetch(&self, hash: KeyHash) {

@@ -12,9 +12,6 @@ use super::fill::Fill;
 use super::layout::{BloomLayout, with_equal_hashes};
 use super::pattern::Draws;
 
-/// Keys whose memory is fetched ahead of being looked at.
-const BATCH: usize = 16;
-
 /// A plain Bloom filter, after Bloom 1970: a key sets some bits anywhere, and is there if they are all set.
 ///
 /// ```
@@ -132,25 +129,6 @@ impl Engine for Bloom {
 
     fn contains(&self, hash: KeyHash) -> bool {
         self.contains(hash)
-    }
-
-    fn remove(&mut self, _: KeyHash) -> Option<bool> {
-        None
-    }
-
-    fn count(&self, _: KeyHash) -> Option<u32> {
-        None
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
-        for (hashes, answers) in hashes.chunks(BATCH).zip(answers.chunks_mut(BATCH)) {
-            for hash in hashes {
-                self.prefetch(*hash);
-            }
-            for (answer, hash) in answers.iter_mut().zip(hashes) {
-                *answer = self.contains(*hash);
-            }
-        }
     }
 
     fn prefetch(&self, hash: KeyHash) {
