@@ -47,7 +47,7 @@
 //! | need | [`Kind`] |
 //! | --- | --- |
 //! | inserts and deletes, least memory | `Sorted`, the default |
-//! | inserts and deletes, fewest instructions per lookup | `Flexible(4)` |
+//! | inserts and deletes, more lookups per second for 2 % more memory | `Windowed(2)` |
 //! | inserts into a nearly full filter | `Windowed(4)` |
 //! | no deletes, may outgrow its plan, rate above 2^-7 | `Blocked(1)` |
 //! | the same, lower rates | `Blocked(2)`, or `Blocked(3)` for less memory |

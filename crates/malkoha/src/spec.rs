@@ -89,7 +89,7 @@ impl Spec {
     /// A filter for so many keys with at most this rate of false positives.
     ///
     /// The kind is [`Kind::Sorted`]: the smallest of those with inserts and deletes at every rate, of any
-    /// size. If lookups are worth more than a tenth of the memory, take [`Kind::Flexible`]`(4)`.
+    /// size. If lookups count more than 2 % of memory, take [`Kind::Windowed`]`(2)`.
     pub fn new(keys: u64, rate: f64) -> Self {
         Self::with(Given::KeysAndRate(keys, rate))
     }
