@@ -38,7 +38,7 @@ impl Block {
     /// Bit `at`, below 512: 1 or 0.
     #[cfg(test)]
     pub(crate) fn get(&self, at: u64) -> u64 {
-        self.0[word_of(at)] >> (at % 64) & 1
+        bit_of(&self.0, at)
     }
 
     /// Whether all bits of `pattern` are set here.
@@ -68,6 +68,12 @@ impl Block {
     }
 }
 
+/// Bit `at`, below 512, of the words of a block: 1 or 0.
+#[inline(always)]
+pub(crate) const fn bit_of(block: &[u64; BLOCK_WORDS], at: u64) -> u64 {
+    block[word_of(at)] >> (at % 64) & 1
+}
+
 /// The word that holds bit `at`. The remainder is never taken; it lets the compiler drop the bounds check.
 #[inline(always)]
 const fn word_of(at: u64) -> usize {
@@ -76,14 +82,20 @@ const fn word_of(at: u64) -> usize {
 
 /// A buffer of words seen as blocks. The spare words at its end make one block more than were asked for.
 impl Words {
-    /// The block with this number.
+    /// The words of the block with this number.
     #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
         reason = "geometry checks that the table fits the address space"
     )]
+    pub(crate) fn block_words(&self, number: u64) -> &[u64; BLOCK_WORDS] {
+        &self.as_chunks().0[number as usize]
+    }
+
+    /// A copy of it.
+    #[inline(always)]
     pub(crate) fn block(&self, number: u64) -> Block {
-        Block(self.as_chunks().0[number as usize])
+        Block(*self.block_words(number))
     }
 
     /// Sets bits in the block with this number.

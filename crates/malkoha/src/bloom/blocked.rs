@@ -151,7 +151,10 @@ impl<P: Scatter> Blocked<P> {
     #[must_use]
     #[inline]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        self.holds(&self.candidates(hash))
+        let (blocks, draws) = self.blocks(hash);
+        // All candidates are looked at: which of them holds the key cannot be foreseen.
+        let look = |found, number: &u64| found | self.scatter.lies_in(draws, self.words.block_words(*number));
+        blocks[..usize::from(self.layout.choices)].iter().fold(false, look)
     }
 
     /// Adds the keys of another filter, which must have the same layout and the same seed of its hashes.

@@ -15,7 +15,7 @@
 //! Floyd's sampling, which draws from shrinking ranges and never again, took twice as long: every
 //! draw waits for the one before it.
 
-use crate::bits::{BLOCK_BITS, Block, WORD_BITS, WORDS};
+use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS, bit_of};
 use crate::key::{KeyHash, mix};
 
 /// How the bits of a key lie in its block.
@@ -71,6 +71,12 @@ pub trait Scatter: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// The bits of a key.
     fn pattern(&self, draws: Draws) -> Block;
 
+    /// Whether a block has all bits of a key.
+    #[inline(always)]
+    fn lies_in(&self, draws: Draws, block: &[u64; BLOCK_WORDS]) -> bool {
+        Block(*block).covers(&self.pattern(draws))
+    }
+
     /// The share of all patterns that a block answers for: its own rate of false positives.
     fn share(&self, block: &Block) -> f64;
 }
@@ -93,6 +99,14 @@ impl Scatter for Random {
         let mut block = Block::default();
         add_random_bits(&mut block, &mut draws, self.key_bits);
         block
+    }
+
+    /// Bit by bit: the pattern would be written word by word and read again as vectors, which waits.
+    #[inline(always)]
+    fn lies_in(&self, mut draws: Draws, block: &[u64; BLOCK_WORDS]) -> bool {
+        let mut all = 1;
+        random_bits(&mut draws, self.key_bits, |at| all &= bit_of(block, at));
+        all == 1
     }
 
     fn share(&self, block: &Block) -> f64 {
@@ -163,12 +177,18 @@ impl Scatter for Spread {
 /// Sets so many random bits, of which some may coincide with one another or with set ones.
 #[inline(always)]
 fn add_random_bits(block: &mut Block, draws: &mut Draws, bits: u32) {
+    random_bits(draws, bits, |at| block.set(at));
+}
+
+/// Visits so many random bits, of which some may coincide.
+#[inline(always)]
+fn random_bits(draws: &mut Draws, bits: u32, mut visit: impl FnMut(u64)) {
     let mut left = bits;
     while left > 0 {
         let mut word = draws.next();
         // Seven times nine bits fit a word.
         for _ in 0..left.min(7) {
-            block.set(word % u64::from(BLOCK_BITS));
+            visit(word % u64::from(BLOCK_BITS));
             word >>= 9;
         }
         left = left.saturating_sub(7);
