@@ -110,8 +110,8 @@ pub fn exercise(filter: &mut Filter, universe: u64, steps: u64, stream: &mut Str
     let mut model = Model::default();
     let mut refused = 0;
     let planned = filter.geometry().keys();
-    // Comparing all bytes after a refusal is dear in a large filter; there it is done now and then.
-    let compare_every = 1 + planned / 4096;
+    // Comparing all bytes after a refusal needs a copy from before it, so it is done now and then.
+    let compare_every = 4 + planned / 4096;
     // Inserts prevail until the filter refuses, then removals, so that it fills and empties again and again.
     let mut filling = true;
     for step in 0..steps {

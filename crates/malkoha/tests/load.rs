@@ -99,7 +99,7 @@ fn filters_for_any_number_of_keys_take_that_many() {
     let cases = Kind::cuckoos().flat_map(|kind| [0.25, 2f64.powi(-8)].map(|rate| (kind, rate)));
     in_parallel(cases, |(kind, rate)| {
         for keys in sizes {
-            let builds = (scale(200_000, 20_000_000) / keys).min(scale(2_000, 200_000));
+            let builds = (scale(200_000, 2_000_000) / keys).min(scale(2_000, 20_000));
             let sizes = stash_sizes(Spec::new(keys, rate).kind(kind), keys, builds);
             // Few builds cannot show more than that the stash is hardly ever used.
             let in_use = builds - sizes[0];
@@ -117,7 +117,7 @@ fn the_chance_of_failure_is_below_one_in_a_million() {
     in_parallel(kinds, |kind| {
         for rate in [0.25, 2f64.powi(-8)] {
             for keys in [10, 30, 100, 300, 1_000] {
-                let builds = scale(2_000_000, 200_000_000) / keys;
+                let builds = scale(2_000_000, 40_000_000) / keys;
                 let sizes = stash_sizes(Spec::new(keys, rate).kind(kind), keys, builds);
                 let chance = failure_chance(sizes);
                 println!("{kind} {rate:.4} {keys}: {sizes:?} failure chance {chance:.1e}");

@@ -43,7 +43,7 @@ fn drive(mut filter: Filter, steps: u64) -> u64 {
 
 #[test]
 fn small_filters_keep_every_key() {
-    let steps = scale(4_000, 200_000);
+    let steps = scale(4_000, 60_000);
     for keys in [1, 2, 5, 30, 200] {
         in_parallel(specs(keys), |spec| {
             let filter = spec.build().unwrap();
@@ -56,7 +56,7 @@ fn small_filters_keep_every_key() {
 
 #[test]
 fn larger_filters_keep_every_key() {
-    for (keys, steps) in [(3_000, scale(40_000, 1_000_000)), (40_000, scale(200_000, 4_000_000))] {
+    for (keys, steps) in [(3_000, scale(40_000, 400_000)), (40_000, scale(200_000, 800_000))] {
         let specs = specs(keys).into_iter().step_by(scale(5, 1) as usize);
         in_parallel(specs, |spec| {
             drive(spec.build().unwrap(), steps);
