@@ -62,7 +62,9 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     /// Answers for all hashes; the slices have equal lengths.
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
         for (hashes, answers) in hashes.chunks(BATCH).zip(answers.chunks_mut(BATCH)) {
-            hashes.iter().for_each(|hash| self.prefetch(*hash));
+            for hash in hashes {
+                self.prefetch(*hash);
+            }
             for (answer, hash) in answers.iter_mut().zip(hashes) {
                 *answer = self.contains(*hash);
             }
