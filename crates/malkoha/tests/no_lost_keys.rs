@@ -162,20 +162,6 @@ fn every_subtable_has_a_stash_of_its_own() {
 }
 
 #[test]
-fn a_unique_key_in_the_stash_is_seen() {
-    for kind in Kind::cuckoos() {
-        let mut filter = Spec::new(100, 1e-4).kind(kind).stash(1).build().unwrap();
-        for _ in 0..=2 * kind.slots_per_place() {
-            filter.insert("egg").unwrap();
-        }
-        for _ in 0..2 * kind.slots_per_place() {
-            assert_eq!(filter.insert_unique("egg"), Ok(malkoha::Inserted::Seen));
-            filter.remove("egg").unwrap();
-        }
-    }
-}
-
-#[test]
 fn equal_histories_give_equal_filters_whatever_was_refused() {
     for kind in Kind::cuckoos() {
         let history = || {
