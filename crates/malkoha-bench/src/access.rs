@@ -8,6 +8,7 @@
 //!   plain     for each key: place, touch                      as many misses in flight as the core finds itself
 //!   group G   for G keys: place, prefetch; for G keys: touch  up to G in flight, none at the end of a group
 //!   ring D    for each key: touch what was prefetched D keys ago; place, prefetch             always D in flight
+//!   far       a ring that prefetches into the second-level cache    more in flight than the first level can wait for
 //! ```
 
 use std::fmt;
@@ -59,10 +60,13 @@ pub(crate) enum Scheme {
     Ring16,
     Ring32,
     Ring64,
+    /// The same, into the second-level cache.
+    Far32,
+    Far64,
 }
 
 impl Scheme {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Plain,
         Self::Group16,
         Self::Group32,
@@ -71,6 +75,8 @@ impl Scheme {
         Self::Ring16,
         Self::Ring32,
         Self::Ring64,
+        Self::Far32,
+        Self::Far64,
     ];
 
     /// Every scheme works on a multiple of this many keys.
@@ -88,6 +94,8 @@ impl fmt::Display for Scheme {
             Self::Ring16 => "ring 16",
             Self::Ring32 => "ring 32",
             Self::Ring64 => "ring 64",
+            Self::Far32 => "far 32",
+            Self::Far64 => "far 64",
         })
     }
 }
@@ -186,7 +194,7 @@ fn read(lines: &[Line], access: Access, scheme: Scheme, keys: Range<u64>) {
 trait Pattern {
     type Place: Copy + Default;
     fn place(&self, hash: u64) -> Self::Place;
-    fn prefetch(&self, place: Self::Place);
+    fn prefetch<const FAR: bool>(&self, place: Self::Place);
     fn touch(&mut self, place: Self::Place) -> u64;
 }
 
@@ -201,8 +209,8 @@ impl Pattern for One<'_> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: usize) {
-        prefetch(&self.0[place]);
+    fn prefetch<const FAR: bool>(&self, place: usize) {
+        prefetch::<FAR>(&self.0[place]);
     }
 
     #[inline(always)]
@@ -223,9 +231,9 @@ impl Pattern for Two<'_> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, places: [usize; 2]) {
+    fn prefetch<const FAR: bool>(&self, places: [usize; 2]) {
         for place in places {
-            prefetch(&self.0[place]);
+            prefetch::<FAR>(&self.0[place]);
         }
     }
 
@@ -250,8 +258,8 @@ impl Pattern for Near<'_> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, places: [usize; 2]) {
-        Two(self.0).prefetch(places);
+    fn prefetch<const FAR: bool>(&self, places: [usize; 2]) {
+        Two(self.0).prefetch::<FAR>(places);
     }
 
     #[inline(always)]
@@ -271,8 +279,8 @@ impl Pattern for Modify<'_> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: usize) {
-        prefetch(&self.0[place]);
+    fn prefetch<const FAR: bool>(&self, place: usize) {
+        prefetch::<FAR>(&self.0[place]);
     }
 
     #[inline(always)]
@@ -305,9 +313,11 @@ fn visit<P: Pattern>(pattern: &mut P, scheme: Scheme, keys: Range<u64>) {
         Scheme::Group32 => group::<32, P>(pattern, keys),
         Scheme::Group64 => group::<64, P>(pattern, keys),
         Scheme::Group128 => group::<128, P>(pattern, keys),
-        Scheme::Ring16 => ring::<16, P>(pattern, keys),
-        Scheme::Ring32 => ring::<32, P>(pattern, keys),
-        Scheme::Ring64 => ring::<64, P>(pattern, keys),
+        Scheme::Ring16 => ring::<16, false, P>(pattern, keys),
+        Scheme::Ring32 => ring::<32, false, P>(pattern, keys),
+        Scheme::Ring64 => ring::<64, false, P>(pattern, keys),
+        Scheme::Far32 => ring::<32, true, P>(pattern, keys),
+        Scheme::Far64 => ring::<64, true, P>(pattern, keys),
     });
 }
 
@@ -320,7 +330,7 @@ fn group<const G: usize, P: Pattern>(pattern: &mut P, keys: Range<u64>) -> u64 {
     for start in keys.step_by(G) {
         for (place, key) in places.iter_mut().zip(start..) {
             *place = pattern.place(hash(key));
-            pattern.prefetch(*place);
+            pattern.prefetch::<false>(*place);
         }
         for place in places {
             sum = sum.wrapping_add(pattern.touch(place));
@@ -329,17 +339,17 @@ fn group<const G: usize, P: Pattern>(pattern: &mut P, keys: Range<u64>) -> u64 {
     sum
 }
 
-fn ring<const D: usize, P: Pattern>(pattern: &mut P, keys: Range<u64>) -> u64 {
+fn ring<const D: usize, const FAR: bool, P: Pattern>(pattern: &mut P, keys: Range<u64>) -> u64 {
     let (mut places, mut sum) = ([P::Place::default(); D], 0u64);
     for (place, key) in places.iter_mut().zip(keys.clone()) {
         *place = pattern.place(hash(key));
-        pattern.prefetch(*place);
+        pattern.prefetch::<FAR>(*place);
     }
     for start in keys.skip(D).step_by(D) {
         for (place, key) in places.iter_mut().zip(start..) {
             sum = sum.wrapping_add(pattern.touch(*place));
             *place = pattern.place(hash(key));
-            pattern.prefetch(*place);
+            pattern.prefetch::<FAR>(*place);
         }
     }
     places.into_iter().fold(sum, |sum, place| sum.wrapping_add(pattern.touch(place)))
@@ -362,7 +372,7 @@ mod tests {
             hash
         }
 
-        fn prefetch(&self, _: u64) {}
+        fn prefetch<const FAR: bool>(&self, _: u64) {}
 
         fn touch(&mut self, place: u64) -> u64 {
             self.touched.push(place);

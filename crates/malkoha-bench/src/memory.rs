@@ -179,14 +179,20 @@ fn hex(digits: &str) -> Option<usize> {
     usize::from_str_radix(digits, 16).ok()
 }
 
-/// Asks for a line.
+/// Asks for a line, into the first-level cache, or only into the second, where more requests can be under way.
 #[inline(always)]
-pub(crate) fn prefetch(line: &Line) {
+pub(crate) fn prefetch<const FAR: bool>(line: &Line) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: SSE is part of x86-64, and a prefetch reads nothing: any address is allowed.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(ptr::from_ref(line).cast()) };
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        let line = ptr::from_ref(line).cast();
+        if FAR {
+            // SAFETY: SSE is part of x86-64, and a prefetch reads nothing: any address is allowed.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(line) };
+        } else {
+            // SAFETY: as above.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = line;
