@@ -55,6 +55,10 @@ fn slices_answer_as_single_calls_do() {
         let mut filter = spec.build().unwrap();
         filter.insert_slice(&keys).unwrap();
         assert!(filter == filled(&spec, 0..2000), "{filter:?}");
+        // At once, and single calls: compiled for different CPUs.
+        let mut at_once = spec.build().unwrap();
+        at_once.extend(&keys, 1).unwrap();
+        assert!(filter == at_once, "{filter:?}");
         let asked: Vec<u64> = (1000..5000).collect();
         let single: Vec<bool> = asked.iter().map(|key| filter.contains(key)).collect();
         assert_eq!(filter.contains_slice(&asked), single);

@@ -2,9 +2,11 @@
 //!
 //! Everything above this module is safe code. What it may rely on: [`Words`] is zeroed, aligned to a cache
 //! line and ends in spare words, so that a field that begins inside the table can always be read with one
-//! load; [`lanes`] are exact for the two questions they answer; a [`Block`] is one cache line.
+//! load; [`lanes`] are exact for the two questions they answer; a [`Block`] is one cache line;
+//! a [`Cpu`](cpu::Cpu) does the same work as any other, perhaps sooner.
 
 pub(crate) mod block;
+pub(crate) mod cpu;
 pub(crate) mod lanes;
 #[cfg(test)]
 pub(crate) mod naive;

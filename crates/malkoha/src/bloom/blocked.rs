@@ -12,13 +12,15 @@
 //! union, whatever the other filter would have chosen. It may only have more bits set than a filter that took
 //! all keys one by one, since each half chose without knowing the other.
 
+use crate::bits::cpu::{Cpu, Portable, Vectors};
 use crate::bits::{BLOCK_BITS, Block, Words};
 use crate::engine::{Engine, Inserted};
 use crate::error::{Error, Full};
-use crate::key::KeyHash;
+use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
 use crate::reduce::last_draw;
 
+use super::batch::{Insert, LookUp};
 use super::choice::Prices;
 use super::estimate;
 use super::fill::Fill;
@@ -48,15 +50,46 @@ pub struct Blocked<P> {
     scatter: P,
     /// Empty unless there is a choice.
     prices: Option<Prices>,
+    cpu: Cpu,
     words: Words,
     len: u64,
 }
 
-/// What a key asks for: its pattern, and the first `choices` of these blocks.
+/// Where a key may be: its candidate blocks, and the draws from which its pattern is made.
 #[derive(Clone, Copy, Debug)]
-struct Candidates {
-    pattern: Block,
-    blocks: [u64; MOST_CHOICES as usize],
+pub(super) struct Homes<const C: usize> {
+    blocks: [u64; C],
+    draws: Draws,
+}
+
+impl<const C: usize> Homes<C> {
+    /// Of no key at all.
+    pub(super) const NOWHERE: Self = Self { blocks: [0; C], draws: Draws::NONE };
+}
+
+/// Evaluates an expression with the number of choices as a constant.
+macro_rules! with_choices {
+    ($choices:expr, $c:ident => $act:expr) => {
+        match $choices {
+            1 => {
+                const $c: usize = 1;
+                $act
+            }
+            2 => {
+                const $c: usize = 2;
+                $act
+            }
+            3 => {
+                const $c: usize = 3;
+                $act
+            }
+            // The most there are: `BlockedLayout::check`.
+            _ => {
+                const $c: usize = MOST_CHOICES as usize;
+                $act
+            }
+        }
+    };
 }
 
 impl<P: Scatter> Blocked<P> {
@@ -72,78 +105,72 @@ impl<P: Scatter> Blocked<P> {
             layout: *layout,
             scatter: P::new(layout.key_bits),
             prices: (layout.choices > 1).then(|| Prices::new(layout.cost, layout.key_bits)),
+            cpu: Cpu::detect(),
             words: Words::zeroed(bits)?,
             len: 0,
         })
     }
 
-    /// The candidate blocks of a key, and the draws that are left for its pattern.
     #[inline(always)]
-    fn blocks(&self, hash: KeyHash) -> ([u64; MOST_CHOICES as usize], Draws) {
+    fn homes<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
         let mut draws = Draws::new(hash);
-        let mut blocks = [last_draw(hash.to_raw(), self.layout.blocks); MOST_CHOICES as usize];
-        for block in &mut blocks[1..usize::from(self.layout.choices)] {
+        let mut blocks = [last_draw(hash.to_raw(), self.layout.blocks); C];
+        for block in &mut blocks[1..] {
             *block = last_draw(draws.next(), self.layout.blocks);
         }
-        (blocks, draws)
+        Homes { blocks, draws }
     }
 
+    /// The homes of a key, whose memory is asked for.
     #[inline(always)]
-    fn candidates(&self, hash: KeyHash) -> Candidates {
-        let (blocks, draws) = self.blocks(hash);
-        Candidates { pattern: self.scatter.pattern(draws), blocks }
+    pub(super) fn approach<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
+        let homes = self.homes(hash);
+        for block in homes.blocks {
+            self.words.prefetch(block * u64::from(BLOCK_BITS));
+        }
+        homes
     }
 
+    /// Whether a candidate block has all bits of a key. All are looked at: which of them holds the key cannot be
+    /// foreseen.
     #[inline(always)]
-    fn holds(&self, sought: &Candidates) -> bool {
-        let blocks = &sought.blocks[..usize::from(self.layout.choices)];
-        blocks.iter().any(|block| self.words.block(*block).covers(&sought.pattern))
+    pub(super) fn holds<const C: usize>(&self, homes: Homes<C>, vectors: impl Vectors) -> bool {
+        let blocks = homes.blocks.map(|number| self.words.block_words(number));
+        self.scatter.lies_in(homes.draws, blocks, vectors)
     }
 
-    /// The candidate block where a key costs least, the first of several; `None` if one holds it already.
+    /// Stores a key: in its only block, or in the one where it costs least, the first of several; if one holds it
+    /// already, nothing changes.
     #[inline(always)]
-    fn cheapest(&self, prices: &Prices, sought: &Candidates) -> Option<u64> {
-        let mut best = (f64::INFINITY, sought.blocks[0]);
-        for &number in &sought.blocks[..usize::from(self.layout.choices)] {
-            let block = self.words.block(number);
-            let new = block.missing(&sought.pattern);
-            if new == 0 {
-                return None;
-            }
-            let cost = prices.cost(block.count() + new, new);
-            if cost < best.0 {
-                best = (cost, number);
+    pub(super) fn add<const C: usize>(&mut self, homes: Homes<C>, vectors: impl Vectors) {
+        let pattern = self.scatter.pattern(homes.draws, vectors);
+        self.len += 1;
+        let mut best = homes.blocks[0];
+        if let Some(prices) = &self.prices {
+            let mut least = f64::INFINITY;
+            for number in homes.blocks {
+                let block = self.words.block(number);
+                let new = block.missing(&pattern);
+                // A block that holds the key is the best there is.
+                let cost = if new == 0 { f64::NEG_INFINITY } else { prices.cost(block.count() + new, new) };
+                (least, best) = if cost < least { (cost, number) } else { (least, best) };
             }
         }
-        Some(best.1)
+        self.words.add_to_block(best, &pattern);
     }
 
     /// Stores a key.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash) {
-        let sought = self.candidates(hash);
-        self.add(&sought);
-    }
-
-    #[inline(always)]
-    fn add(&mut self, sought: &Candidates) {
-        let block = match &self.prices {
-            None => Some(sought.blocks[0]),
-            Some(prices) => self.cheapest(prices, sought),
-        };
-        if let Some(block) = block {
-            self.words.add_to_block(block, &sought.pattern);
-        }
-        self.len += 1;
+        with_choices!(self.layout.choices, C => self.add(self.homes::<C>(hash), Portable));
     }
 
     /// Stores a key unless the filter already answers that it is there.
     pub fn insert_unique(&mut self, hash: KeyHash) -> Inserted {
-        let sought = self.candidates(hash);
-        if self.holds(&sought) {
+        if self.contains(hash) {
             return Inserted::Seen;
         }
-        self.add(&sought);
+        self.insert(hash);
         Inserted::Stored
     }
 
@@ -151,10 +178,23 @@ impl<P: Scatter> Blocked<P> {
     #[must_use]
     #[inline]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        let (blocks, draws) = self.blocks(hash);
-        // All candidates are looked at: which of them holds the key cannot be foreseen.
-        let look = |found, number: &u64| found | self.scatter.lies_in(draws, self.words.block_words(*number));
-        blocks[..usize::from(self.layout.choices)].iter().fold(false, look)
+        with_choices!(self.layout.choices, C => self.holds(self.homes::<C>(hash), Portable))
+    }
+
+    /// Answers for every key of a slice into a slice of equal length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn contains_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+        self.look_up(hashes, |hash| *hash, answers);
+    }
+
+    fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
+        assert_eq!(keys.len(), answers.len(), "as many answers as keys");
+        with_choices!(self.layout.choices, C => {
+            self.cpu.run(LookUp::<_, _, _, C> { filter: self, keys, hash, answers });
+        });
     }
 
     /// Adds the keys of another filter, which must have the same layout and the same seed of its hashes.
@@ -237,11 +277,31 @@ impl<P: Scatter> Engine for Blocked<P> {
         self.contains(hash)
     }
 
+    fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+        self.contains_slice(hashes, answers);
+    }
+
+    fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
+        let hasher = *hasher;
+        self.look_up(numbers, |number| hasher.number(*number), answers);
+        true
+    }
+
     fn prefetch(&self, hash: KeyHash) {
-        let (blocks, _) = self.blocks(hash);
-        for block in &blocks[..usize::from(self.layout.choices)] {
-            self.words.prefetch(block * u64::from(BLOCK_BITS));
-        }
+        with_choices!(self.layout.choices, C => {
+            self.approach::<C>(hash);
+        });
+    }
+
+    fn insert_bulk(
+        &mut self,
+        hashes: &[KeyHash],
+        _: &mut Vec<KeyHash>,
+        _: usize,
+    ) -> Option<Result<(), Full>> {
+        let cpu = self.cpu;
+        with_choices!(self.layout.choices, C => cpu.run(Insert::<_, C> { filter: self, hashes }));
+        Some(Ok(()))
     }
 
     fn clear(&mut self) {

@@ -46,6 +46,7 @@
 //!
 //! All bits of a key come from the 64 of its hash, so that no rate falls below n 2^-64.
 
+mod batch;
 mod blocked;
 mod choice;
 mod curve;

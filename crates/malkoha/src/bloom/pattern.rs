@@ -15,6 +15,7 @@
 //! Floyd's sampling, which draws from shrinking ranges and never again, took twice as long: every
 //! draw waits for the one before it.
 
+use crate::bits::cpu::Vectors;
 use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS, bit_of};
 use crate::key::{KeyHash, mix};
 
@@ -48,6 +49,9 @@ impl core::fmt::Display for Pattern {
 pub struct Draws(u64);
 
 impl Draws {
+    /// Of no key at all.
+    pub(crate) const NONE: Self = Self(0);
+
     #[inline(always)]
     pub(crate) fn new(hash: KeyHash) -> Self {
         Self(hash.to_raw())
@@ -69,12 +73,18 @@ pub trait Scatter: Clone + Send + Sync + core::fmt::Debug + 'static {
     fn new(key_bits: u32) -> Self;
 
     /// The bits of a key.
-    fn pattern(&self, draws: Draws) -> Block;
+    fn pattern(&self, draws: Draws, vectors: impl Vectors) -> Block;
 
-    /// Whether a block has all bits of a key.
+    /// Whether one of several blocks has all bits of a key.
     #[inline(always)]
-    fn lies_in(&self, draws: Draws, block: &[u64; BLOCK_WORDS]) -> bool {
-        Block(*block).covers(&self.pattern(draws))
+    fn lies_in<const C: usize>(
+        &self,
+        draws: Draws,
+        blocks: [&[u64; BLOCK_WORDS]; C],
+        vectors: impl Vectors,
+    ) -> bool {
+        let pattern = self.pattern(draws, vectors);
+        blocks.into_iter().fold(false, |found, block| found | vectors.covers(block, &pattern))
     }
 
     /// The share of all patterns that a block answers for: its own rate of false positives.
@@ -95,7 +105,7 @@ impl Scatter for Random {
     }
 
     #[inline(always)]
-    fn pattern(&self, mut draws: Draws) -> Block {
+    fn pattern(&self, mut draws: Draws, _: impl Vectors) -> Block {
         let mut block = Block::default();
         add_random_bits(&mut block, &mut draws, self.key_bits);
         block
@@ -103,10 +113,19 @@ impl Scatter for Random {
 
     /// Bit by bit: the pattern would be written word by word and read again as vectors, which waits.
     #[inline(always)]
-    fn lies_in(&self, mut draws: Draws, block: &[u64; BLOCK_WORDS]) -> bool {
-        let mut all = 1;
-        random_bits(&mut draws, self.key_bits, |at| all &= bit_of(block, at));
-        all == 1
+    fn lies_in<const C: usize>(
+        &self,
+        mut draws: Draws,
+        blocks: [&[u64; BLOCK_WORDS]; C],
+        _: impl Vectors,
+    ) -> bool {
+        let mut all = [1; C];
+        random_bits(&mut draws, self.key_bits, |at| {
+            for (all, block) in all.iter_mut().zip(blocks) {
+                *all &= bit_of(block, at);
+            }
+        });
+        all.into_iter().fold(0, |any, all| any | all) == 1
     }
 
     fn share(&self, block: &Block) -> f64 {
@@ -128,7 +147,7 @@ impl Scatter for Distinct {
     }
 
     #[inline(always)]
-    fn pattern(&self, mut draws: Draws) -> Block {
+    fn pattern(&self, mut draws: Draws, _: impl Vectors) -> Block {
         let mut block = Block::default();
         let mut missing = self.key_bits;
         while missing > 0 {
@@ -157,13 +176,10 @@ impl Scatter for Spread {
     }
 
     #[inline(always)]
-    fn pattern(&self, mut draws: Draws) -> Block {
-        let mut block = Block::default();
-        for _ in 0..self.bits_per_word {
-            let bits = draws.next();
-            for (i, word) in block.0.iter_mut().enumerate() {
-                *word |= 1 << (bits >> (6 * i) & 63);
-            }
+    fn pattern(&self, mut draws: Draws, vectors: impl Vectors) -> Block {
+        let mut block = vectors.bit_in_each_word(draws.next());
+        for _ in 1..self.bits_per_word {
+            block.add(&vectors.bit_in_each_word(draws.next()));
         }
         block
     }
@@ -209,10 +225,11 @@ pub(crate) fn distinct_share(set: u32, key_bits: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::cpu::Portable;
 
     fn patterns<P: Scatter>(key_bits: u32, keys: u64) -> impl Iterator<Item = Block> {
         let scatter = P::new(key_bits);
-        (0..keys).map(move |key| scatter.pattern(Draws::new(KeyHash::from_raw(mix(key)))))
+        (0..keys).map(move |key| scatter.pattern(Draws::new(KeyHash::from_raw(mix(key))), Portable))
     }
 
     /// Every bit is set as often as every other: chi-squared over 512 bits within 4 sigma.
