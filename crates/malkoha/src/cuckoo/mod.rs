@@ -34,6 +34,7 @@ pub use sorted::SortedBuckets;
 pub(crate) use place::Placement;
 pub(crate) use sizing::Wish;
 
+use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::engine::{Counters, Engine, Inserted};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
@@ -58,7 +59,7 @@ pub type WindowedCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
 pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
 
 /// How many keys ahead of the one that is looked at the memory is asked for.
-const AHEAD: usize = 32;
+const AHEAD: usize = 64;
 
 /// The two places of a key, and what is stored there.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +108,7 @@ pub struct Cuckoo<P, T> {
     budget: Budget,
     len: u64,
     walk: Walk,
+    cpu: Cpu,
     counters: Counters,
 }
 
@@ -132,6 +134,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             budget,
             len: 0,
             walk: Walk::default(),
+            cpu: Cpu::detect(),
             counters: Counters::default(),
         })
     }
@@ -297,29 +300,39 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     #[inline(always)]
     fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
-        self.look_up_in_table(keys, &hash, answers);
+        self.cpu.run(LookUp { filter: self, keys, hash: &hash, answers });
         if !self.stash.is_empty() {
             for (answer, key) in answers.iter_mut().zip(keys).filter(|(answer, _)| !**answer) {
                 *answer = self.stash_count(self.homes(hash(key))) > 0;
             }
         }
     }
+}
+
+/// Lookups in the table; as many answers as keys.
+struct LookUp<'a, P, T, K, H> {
+    filter: &'a Cuckoo<P, T>,
+    keys: &'a [K],
+    hash: &'a H,
+    answers: &'a mut [bool],
+}
+
+impl<P: Placement, T: Table, K, H: Fn(&K) -> KeyHash> Work for LookUp<'_, P, T, K, H> {
+    type Output = ();
 
     #[inline(always)]
-    fn look_up_in_table<K>(&self, keys: &[K], hash: &impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
+    fn run(self, _: impl Vectors) {
+        let Self { filter, keys, hash, answers } = self;
         let mut ring = [Homes::NOWHERE; AHEAD];
-        let (begin, rest) = keys.split_at(AHEAD.min(keys.len()));
-        for (homes, key) in ring.iter_mut().zip(begin) {
-            *homes = self.approach(hash(key));
+        for (homes, key) in ring.iter_mut().zip(keys) {
+            *homes = filter.approach(hash(key));
         }
-        let (answers, last) = answers.split_at_mut(rest.len());
-        for (i, (answer, key)) in answers.iter_mut().zip(rest).enumerate() {
+        for (i, answer) in answers.iter_mut().enumerate() {
             let homes = &mut ring[i % AHEAD];
-            *answer = self.in_table(*homes);
-            *homes = self.approach(hash(key));
-        }
-        for (i, answer) in last.iter_mut().enumerate() {
-            *answer = self.in_table(ring[(rest.len() + i) % AHEAD]);
+            *answer = filter.in_table(*homes);
+            if let Some(key) = keys.get(i + AHEAD) {
+                *homes = filter.approach(hash(key));
+            }
         }
     }
 }

@@ -134,7 +134,9 @@ impl<S: Shape> Slots<S> {
             let width = lanes * search.tag.bits;
             let used = crate::bits::words::mask(width);
             let at = self.bit(place, slot);
-            let content = if search.tag.bits.is_multiple_of(8) {
+            let content = if width == 64 && search.stride == search.l && lanes == search.l {
+                self.words.word(at)
+            } else if search.tag.bits.is_multiple_of(8) {
                 self.words.read_bytes(at, width)
             } else {
                 self.words.read(at, width)
@@ -265,7 +267,13 @@ impl<S: Shape> Table for Slots<S> {
 
     #[inline(always)]
     fn prefetch(&self, place: Place) {
+        let search = self.shape.search();
         self.words.prefetch(self.bit(place, 0));
+        // Whole buckets fit a line if their width is a power of two; all else may reach into the next one.
+        let width = search.l * search.tag.bits;
+        if search.stride == 1 || !width.is_power_of_two() || width > 512 {
+            self.words.prefetch(self.bit(place, search.l) - 1);
+        }
     }
 
     fn words(&self) -> &Words {

@@ -22,9 +22,6 @@ use super::place::Place;
 use super::table::{Entry, Swap, Table};
 use super::tag::{Anatomy, Tag};
 
-/// Ascending quadruples of numbers below 16.
-const QUADRUPLES: usize = 3876;
-
 /// Bits of the number of a quadruple.
 const NUMBER_BITS: u32 = 12;
 
@@ -43,9 +40,10 @@ static BINOMIALS: [[u64; 16]; 4] = {
     table
 };
 
-/// The quadruples by number, four bits each, the smallest lowest.
-static DECODED: [u16; QUADRUPLES] = {
-    let mut table = [0; QUADRUPLES];
+/// The quadruples by number, four bits each, the smallest lowest. Numbers beyond the last count as the first, so
+/// that no bytes can do harm.
+static DECODED: [u16; 1 << NUMBER_BITS] = {
+    let mut table = [0; 1 << NUMBER_BITS];
     let mut number = 0;
     let mut d = 0;
     while d < 16 {
@@ -74,10 +72,11 @@ fn encode(quadruple: [u64; 4]) -> u64 {
     (0..4).map(|i| BINOMIALS[i][quadruple[i] as usize]).sum()
 }
 
-/// The quadruple with a number; numbers beyond the last count as the first, so that no bytes can do harm.
+/// The quadruple with a number below 2^12.
+#[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "numbers below 2^12")]
 fn decode(number: u64) -> u64 {
-    u64::from(DECODED.get(number as usize).copied().unwrap_or(0))
+    u64::from(DECODED[number as usize])
 }
 
 /// Buckets of four sorted tags of `TAG_BITS` bits; of any width, known at run time, if that is 0.
@@ -95,10 +94,18 @@ impl SortedBuckets {
 }
 
 impl<const TAG_BITS: u32> SortedBuckets<TAG_BITS> {
+    /// Of a width known at compile time there are only tags with sides.
+    const ANATOMY: Anatomy = Anatomy::new(if TAG_BITS == 0 { 4 } else { TAG_BITS }, 2, 1);
+
+    #[inline(always)]
+    fn anatomy(&self) -> Anatomy {
+        if TAG_BITS == 0 { self.tag } else { Self::ANATOMY }
+    }
+
     /// Bits of a tag that are stored as they are.
     #[inline(always)]
     fn rest(&self) -> u32 {
-        (if TAG_BITS == 0 { self.tag.bits } else { TAG_BITS }) - 4
+        self.anatomy().bits - 4
     }
 
     /// Bits of a bucket.
@@ -118,7 +125,9 @@ impl<const TAG_BITS: u32> SortedBuckets<TAG_BITS> {
     fn halves(&self, place: Place) -> (u64, u64) {
         let at = self.bit(place);
         if self.width() <= 64 {
-            let bucket = if self.width().is_multiple_of(8) {
+            let bucket = if self.width() == 64 {
+                self.words.word(at)
+            } else if self.width().is_multiple_of(8) {
                 self.words.read_bytes(at, self.width())
             } else {
                 self.words.read(at, self.width())
@@ -181,8 +190,9 @@ impl<const TAG_BITS: u32> SortedBuckets<TAG_BITS> {
         true
     }
 
+    #[inline(always)]
     fn tag(&self, entry: Entry) -> Tag {
-        self.tag.tag(entry.fingerprint, entry.side, 0)
+        self.anatomy().tag(entry.fingerprint, entry.side, 0)
     }
 }
 
@@ -210,7 +220,7 @@ fn sort(tags: &mut [u64; 4]) {
 
 impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
     fn fits(layout: &CuckooLayout) -> bool {
-        layout.kind.is_sorted() && (TAG_BITS == 0 || TAG_BITS == layout.tag.bits)
+        layout.kind.is_sorted() && (TAG_BITS == 0 || layout.tag == Self::ANATOMY)
     }
 
     fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
@@ -250,7 +260,7 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
 
     #[inline(always)]
     fn resident(&self, place: Place, rank: u32) -> Entry {
-        let (fingerprint, side, _) = self.tag.parts(Tag(self.load(place)[rank as usize]));
+        let (fingerprint, side, _) = self.anatomy().parts(Tag(self.load(place)[rank as usize]));
         Entry { place, fingerprint, side }
     }
 
@@ -260,7 +270,7 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
         let (old, new) = (Tag(tags[rank as usize]), self.tag(entry));
         tags[rank as usize] = new.0;
         self.store(entry.place, tags);
-        let (fingerprint, side, _) = self.tag.parts(old);
+        let (fingerprint, side, _) = self.anatomy().parts(old);
         (Entry { place: entry.place, fingerprint, side }, Swap { place: entry.place, rank, old, new })
     }
 
@@ -284,6 +294,9 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
     #[inline(always)]
     fn prefetch(&self, place: Place) {
         self.words.prefetch(self.bit(place));
+        if !self.width().is_power_of_two() {
+            self.words.prefetch(self.bit(place) + u64::from(self.width()) - 1);
+        }
     }
 
     fn words(&self) -> &Words {
@@ -297,6 +310,9 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
 
 #[cfg(test)]
 mod tests {
+    /// Ascending quadruples of numbers below 16.
+    const QUADRUPLES: usize = 3876;
+
     use super::*;
 
     #[test]
