@@ -22,8 +22,9 @@ fn first_failure(mut filter: Filter, stream: &mut Stream) -> f64 {
 fn a_million_slots_fill_to_098_of_the_threshold_and_fail_no_earlier_than_0985() {
     let seeds = scale(4, 20);
     let cases = signed_kinds().flat_map(|kind| {
-        [(Offsets::Local, 8), (Offsets::Whole, 8), (Offsets::Local, 13)]
-            .map(|(offsets, k)| (kind, offsets, k))
+        let near = [48, 96, 128, 192].map(|share| (Offsets::Near(share), 13));
+        let far = [(Offsets::Local, 8), (Offsets::Whole, 8), (Offsets::Local, 13)];
+        far.into_iter().chain(near).map(move |(offsets, k)| (kind, offsets, k))
     });
     in_parallel(cases, |(kind, offsets, k)| {
         let keys = (1e6 * 0.98 * theory::threshold(kind)) as u64;
