@@ -85,7 +85,7 @@ impl Cut {
         for end in &mut ends {
             begin += core::mem::replace(end, begin);
         }
-        sorted.clear();
+        // Every one of them is written below: what the last use has left need not be cleared.
         sorted.resize(hashes.len(), KeyHash::from_raw(0));
         for &hash in hashes {
             let at = &mut ends[region(hash)];
