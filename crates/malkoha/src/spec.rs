@@ -62,6 +62,7 @@ pub struct Spec {
     kind: Kind,
     seed: u64,
     load: Option<f64>,
+    dense: bool,
     offsets: Offsets,
     stash: Option<u32>,
     max_steps: u32,
@@ -126,6 +127,7 @@ impl Spec {
             kind: Kind::Sorted,
             seed: Self::DEFAULT_SEED,
             load: None,
+            dense: false,
             offsets: Offsets::default(),
             stash: None,
             max_steps: Self::DEFAULT_MAX_STEPS,
@@ -152,6 +154,22 @@ impl Spec {
     /// quicker. Unless asked otherwise it is 0.98 of the threshold, the most that is reliable.
     pub fn load(mut self, load: f64) -> Self {
         self.load = Some(load);
+        self
+    }
+
+    /// As many keys as the table can be filled with: 1 to 1.5 % fewer bits per key than otherwise, at the price
+    /// of longer walks for the last of them ([`theory::dense_load`]; about twice the time to fill a table).
+    /// For filters that are built once and seldom change; only for kinds with signed offsets and more than one
+    /// slot per place.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let spec = Spec::new(1_000_000, 2f64.powi(-14));
+    /// assert!(spec.dense().plan()?.bits_per_key() < 0.99 * spec.plan()?.bits_per_key());
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn dense(mut self) -> Self {
+        self.dense = true;
         self
     }
 
@@ -304,7 +322,7 @@ impl Spec {
     /// Refuses options that only cuckoo kinds have.
     fn check_bloom_options(&self) -> Result<(), Error> {
         let refuse = |what| Err(Error::Option { kind: self.kind, what });
-        if self.load.is_some() {
+        if self.load.is_some() || self.dense {
             return refuse("Bloom filters have no load to plan; ask for more keys to leave head-room");
         }
         if self.offsets != Offsets::default() {
@@ -321,7 +339,14 @@ impl Spec {
 
     /// The wish for a table, given a number of keys.
     fn wish(&self) -> Result<impl Fn(u64) -> Result<Wish, Error> + use<>, Error> {
-        let most = theory::planned_load(self.kind);
+        let most = match (self.dense, theory::dense_load(self.kind)) {
+            (false, _) => theory::planned_load(self.kind),
+            (true, Some(load)) => load,
+            (true, None) => {
+                let what = "only flexible, windowed and sorted filters of two slots and more can be dense";
+                return Err(Error::Option { kind: self.kind, what });
+            }
+        };
         let load = self.load.unwrap_or(most);
         if !(load > 0.0 && load <= most) {
             return Err(Error::Load { got: load, most });

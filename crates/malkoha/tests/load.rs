@@ -67,6 +67,28 @@ fn near_offsets_fill_as_planned() {
     });
 }
 
+#[test]
+fn dense_filters_take_what_they_are_planned_for() {
+    let cases = signed_kinds().flat_map(|kind| [8, 14].map(|k| (kind, k)));
+    in_parallel(cases, |(kind, k)| {
+        for (keys, seeds) in [(100, 200), (10_000, 20), (scale(1_000_000, 100_000_000), 1)] {
+            for seed in 0..seeds {
+                let spec = Spec::new(keys, 2f64.powi(-k)).kind(kind).dense().seed(seed);
+                let mut filter = spec.build().unwrap();
+                let mut stream = Stream::new(seed);
+                let keys: Vec<u64> = (0..keys).map(|_| stream.draw()).collect();
+                filter.extend(&keys, 1).unwrap_or_else(|_| panic!("{filter:?} with seed {seed} is full"));
+                let stats = filter.stats();
+                if keys.len() >= 1_000_000 {
+                    assert!(stats.load >= 0.997 * theory::dense_load(kind).unwrap(), "{filter:?} {stats:?}");
+                    println!("{kind} 2^-{k} {} keys: stash {}", keys.len(), stats.stash_size);
+                }
+                assert!(stats.stash_size <= 8, "{filter:?}: half of the stash stays free, {stats:?}");
+            }
+        }
+    });
+}
+
 /// Builds filters for `keys` keys and counts, for each size of the stash, how many builds ended with it.
 fn stash_sizes(spec: Spec, keys: u64, builds: u64) -> [u64; 17] {
     let mut sizes = [0; 17];
