@@ -72,6 +72,7 @@ mod key;
 mod kind;
 mod reduce;
 mod select;
+mod sharded;
 mod spec;
 mod stats;
 #[cfg(any(test, feature = "testing"))]
@@ -79,10 +80,11 @@ pub mod testing;
 
 pub use bloom::{Cost, Pattern};
 pub use engine::Inserted;
-pub use error::{Error, Full, FullAt};
+pub use error::{Error, Full, FullAt, Refused};
 pub use filter::Filter;
 pub use geometry::{Geometry, Layout};
 pub use key::{HashId, Key, KeyHash, KeyHasher};
 pub use kind::Kind;
+pub use sharded::{Sharded, ShardedGeometry, ShardedSpec};
 pub use spec::{Offsets, Spec};
 pub use stats::{Level, Stats};
