@@ -121,7 +121,9 @@ impl Sharded {
         let count_share = |keys: &[K]| {
             let mut counts = vec![0usize; shards];
             let hashes: Vec<KeyHash> = keys.iter().map(|key| key.hash(&self.hasher)).collect();
-            hashes.iter().for_each(|hash| counts[shard_of(*hash, shards).0] += 1);
+            for hash in &hashes {
+                counts[shard_of(*hash, shards).0] += 1;
+            }
             (hashes, counts)
         };
         let shares: Vec<(Vec<KeyHash>, Vec<usize>)> = thread::scope(|scope| {
