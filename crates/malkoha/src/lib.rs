@@ -91,6 +91,7 @@ mod select;
 mod sharded;
 mod spec;
 mod stats;
+mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
