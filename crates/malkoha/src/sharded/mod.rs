@@ -15,6 +15,7 @@
 
 mod batch;
 mod bulk;
+mod files;
 mod geometry;
 mod spec;
 #[cfg(test)]
