@@ -32,12 +32,28 @@ impl Counters {
         self.most_steps = self.most_steps.max(steps);
     }
 
+    /// Steps per insert that had to walk.
+    pub(crate) fn steps_mean(&self) -> f64 {
+        self.steps as f64 / self.walks.max(1) as f64
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.failures += other.failures;
         self.walks += other.walks;
         self.steps += other.steps;
         self.most_steps = self.most_steps.max(other.most_steps);
     }
+}
+
+/// Content that no history gives a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// In the table, at a bit.
+    Table { bit: u64, what: &'static str },
+    /// In an entry of the stash.
+    Stash { index: usize, what: &'static str },
+    /// In the number of copies, for so many are really there, or as many at most.
+    Count { there: u64 },
 }
 
 /// Keys whose memory is asked for before the first of them is looked at, where a filter has no better way.
@@ -92,6 +108,12 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         None
     }
 
+    /// A hash for every stored copy, which the filter cannot tell from that of the key that was stored; `None`
+    /// if this kind of filter does not know.
+    fn hashes(&self) -> Option<Box<dyn Iterator<Item = KeyHash> + '_>> {
+        None
+    }
+
     fn clear(&mut self);
     fn len(&self) -> u64;
     fn bytes(&self) -> usize;
@@ -104,6 +126,10 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn stash_len(&self) -> usize {
         0
     }
+    /// Takes over what a file says: the number of copies and the stash. The words are there already.
+    fn restore(&mut self, len: u64, stash: Vec<(u64, u64)>);
+    /// Refuses content that no history gives: after this nothing that is done with the filter can panic.
+    fn audit(&self) -> Result<(), Flaw>;
     /// What happened, for filters to which it happens.
     fn counters(&self) -> Counters {
         Counters::default()
