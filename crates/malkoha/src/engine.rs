@@ -32,6 +32,11 @@ impl Counters {
         self.most_steps = self.most_steps.max(steps);
     }
 
+    /// Steps per insert that had to walk.
+    pub(crate) fn steps_mean(&self) -> f64 {
+        self.steps as f64 / self.walks.max(1) as f64
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.failures += other.failures;
         self.walks += other.walks;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::bits::Words;
 use crate::bloom::Fill;
-use crate::engine::{Engine, Inserted};
+use crate::engine::{Counters, Engine, Inserted};
 use crate::error::{Error, Full, FullAt};
 use crate::geometry::Geometry;
 use crate::key::{Key, KeyHash, KeyHasher};
@@ -18,7 +18,7 @@ const CHUNK: usize = 2048;
 const MOST_THREADS: usize = 16;
 
 /// Keys that are sorted by place at a time when many are stored at once.
-const BULK: usize = 1 << 24;
+pub(crate) const BULK: usize = 1 << 24;
 
 /// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
 ///
@@ -209,7 +209,12 @@ impl Filter {
         })
     }
 
-    fn extend_in_order_of_places<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
+    /// The same, but what was stored stays if a key finds no room.
+    pub(crate) fn extend_in_order_of_places<K: Key + Sync>(
+        &mut self,
+        keys: &[K],
+        threads: usize,
+    ) -> Result<(), Full> {
         let (mut hashes, mut sorted) = (Vec::new(), Vec::new());
         for keys in keys.chunks(BULK) {
             hashes.clear();
@@ -344,6 +349,16 @@ impl Filter {
         self.len() == 0
     }
 
+    /// What happened since the filter was made.
+    pub(crate) fn counters(&self) -> Counters {
+        self.engine.counters()
+    }
+
+    /// Goes on counting from here.
+    pub(crate) fn count_on(&mut self, counters: Counters) {
+        self.engine.count_on(counters);
+    }
+
     /// Facts about the filter at this moment. For Bloom kinds this reads the whole table.
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -352,13 +367,6 @@ impl Filter {
         let slots = self.geometry.cuckoo().map_or(0, |layout| layout.slots);
         let (items, stash_size) = (self.len(), self.engine.stash_len() as u64);
         let capacity = self.geometry.capacity();
-        let level = if items >= capacity {
-            Level::Full
-        } else if items as f64 > 0.9 * capacity as f64 || stash_size > 0 {
-            Level::NearlyFull
-        } else {
-            Level::Room
-        };
         Stats {
             items,
             slots: fill.map_or(slots, |fill| fill.bits),
@@ -367,11 +375,11 @@ impl Filter {
             memory_bytes: self.engine.bytes() as u64,
             stash_size,
             insert_failures: counters.failures,
-            steps_mean: counters.steps as f64 / counters.walks.max(1) as f64,
+            steps_mean: counters.steps_mean(),
             steps_max: counters.most_steps,
             predicted_rate: fill.map_or_else(|| self.geometry.predicted_rate(items), |fill| fill.rate),
             head_room: capacity.saturating_sub(items),
-            level,
+            level: Level::of(items, capacity, stash_size),
         }
     }
 }
