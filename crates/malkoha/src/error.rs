@@ -166,10 +166,19 @@ pub enum Error {
         /// What was asked of it.
         operation: &'static str,
     },
-    /// Two filters cannot be united because their geometries differ.
+    /// Two filters cannot be merged because their geometries differ.
     Geometries {
-        /// What differs.
-        what: &'static str,
+        /// What differs, and how.
+        what: String,
+    },
+    /// Two filters cannot be merged because one of them has no room for both. It has not changed.
+    MergeFull {
+        /// Copies that the two hold together.
+        copies: u64,
+        /// Copies that the filter takes reliably.
+        room: u64,
+        /// So many copies found no place, or more.
+        left_over: u64,
     },
     /// Bytes that should be a filter are not, or are damaged.
     Corrupt {
@@ -260,8 +269,13 @@ impl fmt::Display for Error {
             }
             Self::Geometries { what } => write!(
                 f,
-                "the filters differ in {what}; only filters of equal geometry and seed can be united: plan once and \
-                 build all of them from that geometry"
+                "the filters differ in {what}; only filters of equal layout and seed can be merged: plan once and build all of \
+                 them from that geometry"
+            ),
+            Self::MergeFull { copies, room, left_over } => write!(
+                f,
+                "the filters hold {copies} copies together, and this one takes {room} reliably: {left_over} or more \
+                 are too many, and nothing has changed; merge into a larger filter"
             ),
             Self::Corrupt { part, offset, what } => write!(
                 f,

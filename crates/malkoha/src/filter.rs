@@ -71,6 +71,11 @@ impl Filter {
         &mut *self.engine
     }
 
+    /// Puts another engine of the same geometry in the stead of its own.
+    pub(crate) fn put_engine(&mut self, engine: Box<dyn Engine>) {
+        self.engine = engine;
+    }
+
     /// The exact numbers of this filter.
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
@@ -134,7 +139,7 @@ impl Filter {
     }
 
     #[cold]
-    fn unsupported(&self, operation: &'static str) -> Error {
+    pub(crate) fn unsupported(&self, operation: &'static str) -> Error {
         Error::Unsupported { kind: self.geometry.kind(), operation }
     }
 
@@ -304,37 +309,6 @@ impl Filter {
             }
         }
         Ok(())
-    }
-
-    /// Adds all keys of another filter, for Bloom kinds. Both must have the same geometry and seed.
-    ///
-    /// Every key of either filter is found afterwards. With one choice the result is, bit for bit, the filter
-    /// that took all keys itself; with several it has some more bits set, because each of the two chose blocks
-    /// without knowing the keys of the other. The length becomes the sum of both.
-    ///
-    /// ```
-    /// use malkoha::{Kind, Spec};
-    /// let spec = Spec::new(1000, 0.001).kind(Kind::Blocked(2));
-    /// let (mut day, mut night) = (spec.build()?, spec.build()?);
-    /// day.insert("malkoha").unwrap();
-    /// night.insert("owl").unwrap();
-    /// day.union(&night)?;
-    /// assert!(day.contains("malkoha") && day.contains("owl"));
-    /// # Ok::<(), malkoha::Error>(())
-    /// ```
-    pub fn union(&mut self, other: &Self) -> Result<(), Error> {
-        let differs = |what| Err(Error::Geometries { what });
-        if self.geometry.seed() != other.geometry.seed() {
-            return differs("their seeds");
-        }
-        if self.geometry.layout() != other.geometry.layout() {
-            return differs("their sizes or kinds");
-        }
-        if self.engine.union(&*other.engine) {
-            Ok(())
-        } else {
-            Err(self.unsupported("be united with another"))
-        }
     }
 
     /// The set bits of a filter of a Bloom kind, and the rate that they have, whichever keys set them. Reads
