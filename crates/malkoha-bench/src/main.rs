@@ -18,6 +18,7 @@ mod record;
 mod scale;
 mod speed;
 mod table;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod wish;
@@ -36,6 +37,9 @@ static ALLOCATOR: memory::Pages = memory::Pages;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let cli = Cli::parse();
+    if let Command::Tables(args) = cli.command {
+        return tables::run(args.check);
+    }
     let origin = Origin::here();
     let (shown, recorded) = match cli.command {
         Command::Limits(args) => alike(limits::run(&args)),
@@ -44,6 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             (speed::summary(&results), speed::table(&results))
         }
         Command::Scale(args) => alike(scale::run(&args)?),
+        Command::Tables(_) => unreachable!("dealt with above"),
     };
     let mut out = io::stdout().lock();
     writeln!(out, "{origin}")?;
