@@ -68,6 +68,7 @@ impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Step<C> for LookUp<'_,
 }
 
 impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Work for LookUp<'_, P, K, H, C> {
+    const WIDE: bool = true;
     type Output = ();
 
     #[inline(always)]
@@ -100,6 +101,7 @@ impl<P: Scatter, const C: usize> Step<C> for Insert<'_, P, C> {
 }
 
 impl<P: Scatter, const C: usize> Work for Insert<'_, P, C> {
+    const WIDE: bool = true;
     type Output = ();
 
     #[inline(always)]

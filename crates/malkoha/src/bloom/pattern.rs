@@ -120,16 +120,17 @@ impl Scatter for Random {
         blocks: [&[u64; BLOCK_WORDS]; C],
         vectors: impl Vectors,
     ) -> bool {
-        let mut all = [true; C];
+        let mut missing = [0; C];
         let mut left = self.key_bits;
         while left > 0 {
-            let now = vectors.named_bits(blocks, draws.next(), left.min(NUMBERS));
-            for (all, now) in all.iter_mut().zip(now) {
-                *all &= now;
+            let numbers = [draws.next(), if left > NUMBERS { draws.next() } else { 0 }];
+            let more = vectors.missing_bits(blocks, numbers, left.min(2 * NUMBERS));
+            for (missing, more) in missing.iter_mut().zip(more) {
+                *missing |= more;
             }
-            left = left.saturating_sub(NUMBERS);
+            left = left.saturating_sub(2 * NUMBERS);
         }
-        all.into_iter().fold(false, |any, all| any | all)
+        missing.into_iter().fold(false, |any, missing| any | (missing == 0))
     }
 
     fn share(&self, block: &Block) -> f64 {
