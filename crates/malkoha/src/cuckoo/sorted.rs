@@ -264,6 +264,16 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
         Entry { place, fingerprint, side }
     }
 
+    fn entry_at(&self, slot: u64) -> Option<Entry> {
+        let place = Place(slot / 4);
+        let tag = Tag(self.load(place)[(slot % 4) as usize]);
+        if tag == Tag::EMPTY {
+            return None;
+        }
+        let (fingerprint, side, _) = self.anatomy().parts(tag);
+        Some(Entry { place, fingerprint, side })
+    }
+
     #[inline(always)]
     fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
         let mut tags = self.load(entry.place);
