@@ -10,8 +10,13 @@
 mod cli;
 mod cmd;
 mod figure;
+mod hyperloglog;
+mod input;
 mod kinds;
 mod output;
+mod pipeline;
+mod table;
+mod progress;
 mod table;
 mod units;
 
