@@ -40,6 +40,17 @@ impl Counters {
     }
 }
 
+/// Content that no history gives a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// In the table, at a bit.
+    Table { bit: u64, what: &'static str },
+    /// In an entry of the stash.
+    Stash { index: usize, what: &'static str },
+    /// In the number of copies, for so many are really there, or as many at most.
+    Count { there: u64 },
+}
+
 /// Keys whose memory is asked for before the first of them is looked at, where a filter has no better way.
 const BATCH: usize = 32;
 
@@ -110,6 +121,10 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn stash_len(&self) -> usize {
         0
     }
+    /// Takes over what a file says: the number of copies and the stash. The words are there already.
+    fn restore(&mut self, len: u64, stash: Vec<(u64, u64)>);
+    /// Refuses content that no history gives: after this nothing that is done with the filter can panic.
+    fn audit(&self) -> Result<(), Flaw>;
     /// What happened, for filters to which it happens.
     fn counters(&self) -> Counters {
         Counters::default()

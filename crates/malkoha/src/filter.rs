@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::bits::Words;
 use crate::bloom::Fill;
 use crate::engine::{Engine, Inserted};
 use crate::error::{Error, Full, FullAt};
@@ -52,8 +53,22 @@ pub struct Filter {
 impl Filter {
     /// An empty filter with this geometry.
     pub fn new(geometry: Geometry) -> Result<Self, Error> {
-        let engine = select::engine(&geometry)?;
+        let bits = geometry.table_bits().ok_or(Error::TooLarge { keys: geometry.keys() })?;
+        Self::in_words(geometry, Words::zeroed(bits)?)
+    }
+
+    /// The filter with this geometry in words that are as many as it needs, and as yet all zero.
+    pub(crate) fn in_words(geometry: Geometry, words: Words) -> Result<Self, Error> {
+        let engine = select::engine(&geometry, words)?;
         Ok(Self { geometry, hasher: KeyHasher::new(geometry.seed()), engine })
+    }
+
+    pub(crate) fn engine(&self) -> &dyn Engine {
+        &*self.engine
+    }
+
+    pub(crate) fn engine_mut(&mut self) -> &mut dyn Engine {
+        &mut *self.engine
     }
 
     /// The exact numbers of this filter.

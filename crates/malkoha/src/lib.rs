@@ -74,6 +74,7 @@ mod reduce;
 mod select;
 mod spec;
 mod stats;
+mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 

@@ -9,12 +9,8 @@ use crate::kind::Kind;
 use crate::spec::Offsets;
 use crate::theory;
 
-use super::layout::{CuckooLayout, Ring};
+use super::layout::{CuckooLayout, MOST_SUBTABLE_BITS, Ring};
 use super::sorted::SortedBuckets;
-use super::tag::Anatomy;
-
-/// The widest tag. Beyond it no hash has bits for a place.
-const MOST_TAG_BITS: u32 = 60;
 
 /// Offsets reach this many places, more in tables beyond [`LOCAL_TABLE`] places.
 const LOCAL_RANGE: u64 = 1 << 14;
@@ -41,7 +37,7 @@ impl Wish {
     /// The layout with the narrowest tags whose rate is at most `rate`.
     pub(crate) fn at_rate(&self, rate: f64) -> Result<CuckooLayout, Error> {
         let mut best: Option<CuckooLayout> = None;
-        for bits in self.tag_bits() {
+        for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
             if layout.hash_bits() > 64 {
                 return best.ok_or(Error::HashBits { needed: layout.hash_bits() });
@@ -64,7 +60,7 @@ impl Wish {
     pub(crate) fn in_memory(&self, bytes: u64) -> Result<CuckooLayout, Error> {
         let mut best = None;
         let mut least = u64::MAX;
-        for bits in self.tag_bits() {
+        for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
             if layout.hash_bits() > 64 {
                 break;
@@ -84,33 +80,14 @@ impl Wish {
         }
     }
 
-    /// Widths of tags that this kind can have, ascending.
-    fn tag_bits(&self) -> core::ops::RangeInclusive<u32> {
-        let least = match self.kind {
-            Kind::Windowed(_) | Kind::Sorted | Kind::SemiSorted => 4,
-            Kind::Flexible(_) => 2,
-            _ => 1,
-        };
-        least..=MOST_TAG_BITS
-    }
-
     /// The layout with tags of `bits` bits, whatever rate they give.
     fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
         let kind = self.kind;
         let l = u64::from(kind.slots_per_place());
-        let sides = if kind.is_signed() { 2 } else { 1 };
-        let tag = Anatomy::new(bits, sides, if kind.is_windowed() { l } else { 1 });
         let mut layout = CuckooLayout {
-            kind,
-            places: 0,
-            slots: 0,
-            slots_per_place: u32::from(kind.slots_per_place()),
-            tag,
-            fingerprints: tag.fingerprints(),
-            subtable_bits: 0,
-            ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
             stash: self.stash,
             max_steps: self.max_steps,
+            ..CuckooLayout::with_tags(kind, bits)
         };
         let slots = self.slots_for(self.keys).ok_or(Error::TooLarge { keys: self.keys })?;
         match kind {
@@ -120,15 +97,15 @@ impl Wish {
             Kind::Simplified(_) => self.subtables(&mut layout, bits),
             Kind::Flexible(_) | Kind::Sorted => {
                 layout.places = slots.div_ceil(l).max(2);
-                layout.ring = self.ring(&mut layout, 1);
+                layout.ring = self.ring(&mut layout);
             }
             Kind::Windowed(_) => {
                 layout.places = (slots - (l - 1)).max(2 * l);
-                layout.ring = self.ring(&mut layout, l);
+                layout.ring = self.ring(&mut layout);
             }
             Kind::Bloom | Kind::Blocked(_) => unreachable!("Bloom kinds are planned by their own family"),
         }
-        layout.slots = if kind.is_windowed() { layout.places + l - 1 } else { layout.places * l };
+        layout.set_places(layout.places).ok_or(Error::TooLarge { keys: self.keys })?;
         Ok(layout)
     }
 
@@ -151,7 +128,8 @@ impl Wish {
     }
 
     /// How far signed offsets reach; rounds the places up to whole groups where some offsets stay near.
-    fn ring(&self, layout: &mut CuckooLayout, least: u64) -> Ring {
+    fn ring(&self, layout: &mut CuckooLayout) -> Ring {
+        let least = CuckooLayout::least_offset(layout.kind);
         let mut ring = Ring { least, most: 0, near_share: 0, group: 1 };
         if let Offsets::Near(share) = self.offsets {
             ring.near_share = share;
@@ -201,15 +179,14 @@ impl Wish {
     fn subtables(&self, layout: &mut CuckooLayout, fingerprint_bits: u32) {
         let l = u64::from(layout.slots_per_place);
         let mut best = u64::MAX;
-        for bits in 1..=fingerprint_bits.min(40) {
+        for bits in 1..=fingerprint_bits.min(MOST_SUBTABLE_BITS) {
             let slots = l << bits;
             let Some(count) = self.subtable_count(slots) else { continue };
             let places = count << bits;
             if places <= best {
                 best = places;
                 layout.places = places;
-                layout.subtable_bits = bits;
-                layout.fingerprints = ((1 << bits) - 1) << (fingerprint_bits - bits);
+                layout.set_subtables(bits);
             }
         }
     }
