@@ -41,6 +41,21 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Show what every kind of filter needs, from two of keys, rate and memory.
     Plan(PlanArgs),
+    /// Store the keys of files in a new filter.
+    Build(BuildArgs),
+    /// Print the keys that a filter may hold.
+    Query(QueryArgs),
+    /// Store more keys in a filter.
+    Add(ChangeArgs),
+    /// Remove keys from a filter. Only keys that are stored may be removed: another one may take the place of a stored
+    /// key that looks the same, and that key is then no longer found.
+    Remove(ChangeArgs),
+    /// Show what a filter is and how full it is.
+    Info(InfoArgs),
+    /// Check every byte of filters.
+    Verify(VerifyArgs),
+    /// Print the first occurrence of every line.
+    Dedup(DedupArgs),
     /// Print the completions of a shell.
     Completions(CompletionsArgs),
     /// Print the manual page.
@@ -133,14 +148,83 @@ pub(crate) struct KeyArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// The file to write; replaced only when the filter is complete.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// The rate of false positives.
+    #[arg(long, short, visible_alias = "fpr", default_value = "0.1%", value_parser = units::rate)]
+    pub(crate) rate: f64,
+
+    /// The kind of filter.
+    #[arg(long, default_value = "sorted")]
+    pub(crate) kind: Kind,
+
+    /// Different keys to plan for. Unless told, files are read twice, first to estimate it; a filter of a stream
+    /// grows.
+    #[arg(long, short = 'n', value_parser = units::count)]
+    pub(crate) keys: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) input: KeyArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct QueryArgs {
+    /// The filter.
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+
+    /// Print the keys that are certainly absent instead.
+    #[arg(long, short = 'v')]
+    pub(crate) invert: bool,
+
+    /// Print only how many there are.
+    #[arg(long, short)]
+    pub(crate) count: bool,
+
+    #[command(flatten)]
+    pub(crate) input: KeyArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ChangeArgs {
+    /// The filter; replaced only when the change is complete.
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) input: KeyArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// The filter.
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+
+    /// Print a JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The filters.
+    #[arg(value_name = "FILTER", required = true)]
+    pub(crate) filters: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct DedupArgs {
     /// Files with lines; - or nothing is standard input.
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Different lines expected: the memory is then constant. Unless told, the filter grows.
+    /// Different lines expected.
     #[arg(long, short = 'n', value_parser = units::count)]
-    pub(crate) keys: Option<u64>,
+    pub(crate) keys: u64,
 
     /// The chance that a line is dropped though it is new.
     #[arg(long, short, visible_alias = "fpr", default_value = "1e-6", value_parser = units::rate)]

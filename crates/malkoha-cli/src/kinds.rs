@@ -51,7 +51,7 @@ impl Need {
     pub(crate) fn met_by(self, kind: Kind) -> bool {
         match self {
             Self::Delete => !kind.is_bloom(),
-            Self::Grow => true,
+            Self::Grow => kind.is_signed() || kind.is_bloom(),
             Self::Overfill => kind.is_bloom(),
             Self::Values => !kind.is_bloom() && !kind.is_sorted(),
         }
@@ -67,13 +67,6 @@ impl fmt::Display for Need {
             Self::Values => "values",
         })
     }
-}
-
-/// Whether filters of a kind can do all of these. A filter that grows can delete only if its offsets are signed:
-/// there alone a link tells which key of an older link is meant.
-pub(crate) fn meets(kind: Kind, needs: &[Need]) -> bool {
-    let grows_and_deletes = needs.contains(&Need::Grow) && needs.contains(&Need::Delete);
-    needs.iter().all(|need| need.met_by(kind)) && (!grows_and_deletes || kind.is_signed())
 }
 
 /// These needs as a phrase behind "can".
@@ -114,7 +107,7 @@ pub(crate) fn recommend<'a>(
     needs: &[Need],
     aim: Aim,
 ) -> Option<(&'a Geometry, String)> {
-    let fitting = || offers.iter().filter(|offer| meets(offer.kind(), needs));
+    let fitting = || offers.iter().filter(|offer| needs.iter().all(|need| need.met_by(offer.kind())));
     if needs.contains(&Need::Overfill) {
         let (choices, why) = if fitting().any(|offer| offer.rate() >= 1.0 / 128.0) {
             (

@@ -10,14 +10,18 @@
 mod cli;
 mod cmd;
 mod figure;
+mod filling;
+mod filter_file;
 mod hyperloglog;
 mod input;
+mod interrupt;
 mod kinds;
 mod output;
 mod pipeline;
-mod table;
 mod progress;
+mod report;
 mod table;
+mod tally;
 mod units;
 
 use std::process::ExitCode;
@@ -28,7 +32,8 @@ use crate::cli::Cli;
 use crate::cmd::Outcome;
 
 fn main() -> ExitCode {
-    match cmd::run(&Cli::parse().command) {
+    let cli = Cli::parse();
+    match interrupt::install().and_then(|()| cmd::run(&cli.command)) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Err(error) => {

@@ -20,9 +20,14 @@ impl Output {
         check(writeln!(self.0, "{text}"))
     }
 
+    /// Hands on what was written so far: whoever reads along need not wait for a full buffer.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        check(self.0.flush())
+    }
+
     /// Must be called at the end: an output that was not written is an error.
     pub(crate) fn finish(mut self) -> Result<()> {
-        check(self.0.flush())
+        self.flush()
     }
 }
 

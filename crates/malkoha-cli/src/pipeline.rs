@@ -139,10 +139,15 @@ mod tests {
         let lines = Lines::new("sink", 300_000);
         for threads in [1, 4] {
             let mut calls = 0;
-            let ended = run(lines.source(), threads, |_| (), |()| {
-                calls += 1;
-                anyhow::bail!("enough")
-            });
+            let ended = run(
+                lines.source(),
+                threads,
+                |_| (),
+                |()| {
+                    calls += 1;
+                    anyhow::bail!("enough")
+                },
+            );
             assert_eq!(ended.unwrap_err().to_string(), "enough");
             assert_eq!(calls, 1);
         }
@@ -155,10 +160,15 @@ mod tests {
         for threads in [1, 4] {
             let source = Source::new(&inputs, None, None, ProgressBar::hidden());
             let mut blocks = 0;
-            let ended = run(source, threads, |_| (), |()| {
-                blocks += 1;
-                Ok(())
-            });
+            let ended = run(
+                source,
+                threads,
+                |_| (),
+                |()| {
+                    blocks += 1;
+                    Ok(())
+                },
+            );
             assert!(format!("{:#}", ended.unwrap_err()).contains("cannot open no such file"));
             assert_eq!(blocks, 1);
         }

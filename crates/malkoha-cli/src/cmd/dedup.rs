@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use malkoha::{Filter, Inserted, Spec};
 
 use crate::cli::{DedupArgs, Format};
 use crate::cmd::{Outcome, threads};
 use crate::input::{self, Keys, Source};
 use crate::output::Output;
+use crate::report::Report;
+use crate::tally::Tally;
 use crate::units::{grouped, short_bytes};
 use crate::{pipeline, progress};
 
@@ -16,30 +18,31 @@ use crate::{pipeline, progress};
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let start = Instant::now();
     let inputs = input::or_standard_input(&args.inputs);
-    let Some(keys) = args.keys else { bail!("give --keys") };
-    let mut filter = Spec::new(keys, args.rate).kind(args.kind).build()?;
+    let mut filter = Spec::new(args.keys, args.rate).kind(args.kind).build()?;
     let bar = progress::bar(&inputs, "reading", args.quiet);
     let format = if args.nul { Format::Nul } else { Format::Lines };
     let source = Source::new(&inputs, Some(format), None, bar.clone());
     let (keying, hasher) = (source.keying(), *filter.hasher());
-    let (mut out, mut count) = (Output::new(), Count::default());
     let work = |block: &mut Vec<u8>| {
         let keys = Keys::of(block, keying, &hasher);
         (std::mem::take(block), keys)
     };
-    let mut answers = Vec::new();
+    let (mut out, mut tally, mut answers) = (Output::new(), Tally::default(), Vec::new());
     pipeline::run(source, threads(args.threads), work, |(block, keys)| {
         answers.clear();
-        filter.insert_unique_slice(&keys.hashes, &mut answers).with_context(|| {
-            format!("more different lines than --keys {}; give more, or leave it out", grouped(filter.geometry().keys()))
+        let filled = filter.insert_unique_slice(&keys.hashes, &mut answers);
+        filled.with_context(|| {
+            let planned = grouped(filter.geometry().keys());
+            format!("there are more different lines than --keys {planned}; give more, or leave it out")
         })?;
-        count.add(&filter, &answers);
+        let stored = answers.iter().filter(|answer| **answer == Inserted::Stored).count() as u64;
+        tally.add(&filter, answers.len(), stored);
         write_new(&mut out, &block, &keys, &answers)
     })?;
     bar.finish_and_clear();
     out.finish()?;
     if !args.quiet {
-        eprintln!("{}", count.summary(&filter, start));
+        eprintln!("{}", report(&filter, &tally, start));
     }
     Ok(Outcome::Done)
 }
@@ -57,4 +60,15 @@ fn write_new(out: &mut Output, block: &[u8], keys: &Keys, answers: &[Inserted]) 
     }
     out.write(&block[from..to])?;
     out.flush()
+}
+
+fn report(filter: &Filter, tally: &Tally, start: Instant) -> Report {
+    let mut report = Report::default();
+    let memory = short_bytes(filter.stats().memory_bytes);
+    report
+        .fact("lines", format_args!("{} read, {} written", grouped(tally.keys), grouped(tally.stored)))
+        .fact("dropped", format_args!("{} of them wrongly, as expected from the rate", tally.dropped()))
+        .fact("filter", format_args!("{}, {memory}", filter.geometry().kind()))
+        .fact("time", format_args!("{:.2} seconds", start.elapsed().as_secs_f64()));
+    report
 }

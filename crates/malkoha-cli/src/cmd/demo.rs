@@ -1,6 +1,7 @@
 //! `malkoha demo`: every kind of filter under the same keys, predicted beside measured.
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -9,6 +10,7 @@ use malkoha::{Filter, Kind, Spec, theory};
 use crate::cli::DemoArgs;
 use crate::cmd::{Outcome, threads};
 use crate::figure;
+use crate::filter_file;
 use crate::kinds;
 use crate::output::Output;
 use crate::table::{self, Table};
@@ -54,6 +56,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
         "Every stored key was found in every filter. The information limit is {:.2} bits per key.",
         theory::information_limit(-args.rate.log2())
     ))?;
+    let path = args.out.join("demo.malkoha");
+    save_sample(args, &keys, &path, threads)?;
+    out.line(format_args!(
+        "The filter of kind sorted is in {0}; ask it: echo 17 | malkoha query {0}",
+        path.display()
+    ))?;
     let path = args.out.join("demo.svg");
     fs::write(&path, figure::demo::draw(&rows, args.keys, args.rate))
         .with_context(|| format!("cannot write the figure to {}", path.display()))?;
@@ -61,6 +69,13 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
     out.line(format_args!("{:.1} seconds in all.", start.elapsed().as_secs_f64()))?;
     out.finish()?;
     Ok(Outcome::Done)
+}
+
+/// Saves the recommended filter with the same keys, written as decimal numbers, one to a line.
+fn save_sample(args: &DemoArgs, keys: &[u64], path: &Path, threads: usize) -> Result<()> {
+    let texts: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    let filter = Spec::new(args.keys, args.rate).threads(threads).build_from(&texts)?;
+    filter_file::save(&filter, path)
 }
 
 /// Builds a filter, asks it for every key and for as many strangers.

@@ -1,9 +1,16 @@
 //! The subcommands, one file each.
 
+mod add;
+mod build;
 mod completions;
+mod dedup;
 mod demo;
+mod info;
 mod man;
 mod plan;
+mod query;
+mod remove;
+mod verify;
 
 pub(crate) use demo::Measured;
 
@@ -25,6 +32,13 @@ pub(crate) fn run(command: &Command) -> Result<Outcome> {
     match command {
         Command::Demo(args) => demo::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Build(args) => build::run(args),
+        Command::Query(args) => query::run(args),
+        Command::Add(args) => add::run(args),
+        Command::Remove(args) => remove::run(args),
+        Command::Info(args) => info::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Dedup(args) => dedup::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man => man::run(),
     }

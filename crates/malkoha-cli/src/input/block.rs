@@ -72,7 +72,8 @@ impl Keys {
         };
         match keying {
             Keying::Strings(separator) => {
-                let hash = |key: &[u8]| hasher.bytes(if separator == b'\n' { without_return(key) } else { key });
+                let hash =
+                    |key: &[u8]| hasher.bytes(if separator == b'\n' { without_return(key) } else { key });
                 let mut begin = 0;
                 for end in memchr_iter(separator, data) {
                     push(hash(&data[begin..end]), end + 1);
@@ -119,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_carriage_return_is_no_part_of_a_line() {
-        let hashes = |data: &[u8], separator| Keys::of(data, Keying::Strings(separator), &KeyHasher::new(0)).hashes;
+        let hashes =
+            |data: &[u8], separator| Keys::of(data, Keying::Strings(separator), &KeyHasher::new(0)).hashes;
         assert_eq!(hashes(b"owl\r\neagle\r\n", b'\n'), hashes(b"owl\neagle", b'\n'));
         assert_ne!(hashes(b"owl\r\0", 0), hashes(b"owl\0", 0));
     }

@@ -5,9 +5,9 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use bzip2::read::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::BlockDecodingStrategy::UptoBlocks;
 use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
 /// Bytes that are enough to tell all formats apart.
 const MAGIC: usize = 6;
@@ -27,7 +27,9 @@ pub(super) fn decoded<R: Read + Send + 'static>(mut raw: R) -> io::Result<Box<dy
         Form::Gzip => Box::new(MultiGzDecoder::new(buffered(raw))),
         Form::Bzip2 => Box::new(MultiBzDecoder::new(buffered(raw))),
         Form::Xz => Box::new(XzReader::new_mem_limit(buffered(raw), true, XZ_MEMORY_KIB)),
-        Form::Zstd => Box::new(ZstdFrames { raw: buffered(raw), decoder: FrameDecoder::new(), inside: false }),
+        Form::Zstd => {
+            Box::new(ZstdFrames { raw: buffered(raw), decoder: FrameDecoder::new(), inside: false })
+        }
     })
 }
 
@@ -67,7 +69,10 @@ impl<R: BufRead> ZstdFrames<R> {
         while !self.raw.fill_buf()?.is_empty() {
             match self.decoder.init(&mut self.raw) {
                 Ok(()) => return Ok(true),
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
                     let length = u64::from(length);
                     let skipped = io::copy(&mut self.raw.by_ref().take(length), &mut io::sink())?;
                     if skipped < length {

@@ -194,7 +194,8 @@ mod tests {
                 hashes
             };
             let forward = "ACGTTGCAACCGGTATATCGGCTAAGCTTAGGACCATA";
-            let reverse: String = forward.bytes().rev().map(|letter| char::from(complement(letter))).collect();
+            let reverse: String =
+                forward.bytes().rev().map(|letter| char::from(complement(letter))).collect();
             assert_eq!(words(forward), words(&reverse));
         }
     }

@@ -16,7 +16,8 @@ mod source;
 use std::path::PathBuf;
 
 pub(crate) use block::{Keying, Keys};
-pub(crate) use source::{Source, is_standard_input, name};
+pub(crate) use source::Source;
+use source::is_standard_input;
 
 /// The inputs, of which none means standard input.
 pub(crate) fn or_standard_input(inputs: &[PathBuf]) -> Vec<PathBuf> {

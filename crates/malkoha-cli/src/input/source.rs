@@ -43,7 +43,12 @@ struct Open {
 
 impl Source {
     /// The inputs, read in this way. Bytes read are shown on the bar.
-    pub(crate) fn new(inputs: &[PathBuf], format: Option<Format>, kmer: Option<u32>, bar: ProgressBar) -> Self {
+    pub(crate) fn new(
+        inputs: &[PathBuf],
+        format: Option<Format>,
+        kmer: Option<u32>,
+        bar: ProgressBar,
+    ) -> Self {
         let keying = match (format, kmer) {
             (_, Some(k)) => Keying::Words(k),
             (Some(Format::Nul), None) => Keying::Strings(0),
@@ -78,8 +83,11 @@ impl Source {
                     let path = path.unwrap_or_default();
                     bail!("{}: not a whole number of integers of 8 bytes; is it complete?", name(&path));
                 }
-                if block.is_empty() {
-                    continue;
+                match (self.keying, block.last()) {
+                    (_, None) => continue,
+                    // Keys are written with what separates them: no file may glue its last to the next one's first.
+                    (Keying::Strings(separator), Some(last)) if *last != separator => block.push(separator),
+                    _ => {}
                 }
                 return Ok(true);
             }
@@ -108,7 +116,13 @@ impl Open {
     }
 
     /// Appends what is read next to a block; `false` at the end.
-    fn read(&mut self, piece: &mut [u8], format: Option<Format>, keying: Keying, block: &mut Vec<u8>) -> Result<bool> {
+    fn read(
+        &mut self,
+        piece: &mut [u8],
+        format: Option<Format>,
+        keying: Keying,
+        block: &mut Vec<u8>,
+    ) -> Result<bool> {
         let length = loop {
             match self.content.read(piece) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -141,17 +155,19 @@ fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<
             Some(b'@') => fastq(),
             Some(_) => bail!("neither FASTA, which begins with >, nor FASTQ, which begins with @"),
         },
-        (Some(_), Keying::Words(_)) => bail!("--kmer takes sequences; give --format fasta or fastq, or leave it out"),
+        (Some(_), Keying::Words(_)) => {
+            bail!("--kmer takes sequences; give --format fasta or fastq, or leave it out")
+        }
         _ => None,
     })
 }
 
 /// Whether an input is standard input.
-pub(crate) fn is_standard_input(path: &Path) -> bool {
+pub(super) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
 /// An input as messages call it.
-pub(crate) fn name(path: &Path) -> String {
+fn name(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
