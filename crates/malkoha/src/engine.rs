@@ -1,6 +1,7 @@
 //! The face that every filter shows inside this crate, and what it counts.
 
 use crate::bloom::Fill;
+use crate::chain::Link;
 use crate::error::Full;
 use crate::key::{KeyHash, KeyHasher};
 
@@ -117,6 +118,10 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     /// Goes on counting from here.
     fn count_on(&mut self, counters: Counters) {
         let _ = counters;
+    }
+    /// The filters that it is made of, if it is made of several; they have the content then.
+    fn links(&self) -> &[Link] {
+        &[]
     }
     fn clone_box(&self) -> Box<dyn Engine>;
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Full, FullAt};
 use crate::geometry::Geometry;
 use crate::key::{Key, KeyHash, KeyHasher};
 use crate::select;
-use crate::stats::{Level, Stats};
+use crate::stats::Stats;
 
 /// Keys that are hashed before the first of them is looked up.
 const CHUNK: usize = 2048;
@@ -69,7 +69,8 @@ impl Filter {
     }
 
     /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds always
-    /// have room.
+    /// have room. Growing filters have, as long as the system has memory; a growing filter of a Bloom kind does
+    /// not store a key again that it already finds.
     ///
     /// A key can be stored several times: 2l copies fit for sure into an otherwise empty filter. Each copy
     /// must be removed once.
@@ -176,8 +177,8 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn extend<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
-        // Bloom kinds never refuse.
-        let restorable = self.is_empty() || self.geometry.kind().is_bloom();
+        // Bloom kinds never refuse. An empty filter that has grown is not what a cleared one is.
+        let restorable = !self.geometry.is_growing() && (self.is_empty() || self.geometry.kind().is_bloom());
         let before = if restorable { None } else { Some(self.engine.clone_box()) };
         self.extend_in_order_of_places(keys, threads.clamp(1, MOST_THREADS)).inspect_err(|Full| {
             let failures = self.engine.counters();
@@ -312,6 +313,8 @@ impl Filter {
         }
         if self.engine.union(&*other.engine) {
             Ok(())
+        } else if self.geometry.is_growing() {
+            Err(Error::Growing { operation: "be united with another" })
         } else {
             Err(self.unsupported("be united with another"))
         }
@@ -338,7 +341,7 @@ impl Filter {
         self.engine.estimate_keys().ok_or_else(|| self.unsupported("be judged by its set bits"))
     }
 
-    /// Removes everything.
+    /// Removes everything. A growing filter is again as small as it was in the beginning.
     pub fn clear(&mut self) {
         self.engine.clear();
     }
@@ -358,32 +361,7 @@ impl Filter {
     /// Facts about the filter at this moment. For Bloom kinds this reads the whole table.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let counters = self.engine.counters();
-        let fill = self.engine.fill();
-        let slots = self.geometry.cuckoo().map_or(0, |layout| layout.slots);
-        let (items, stash_size) = (self.len(), self.engine.stash_len() as u64);
-        let capacity = self.geometry.capacity();
-        let level = if items >= capacity {
-            Level::Full
-        } else if items as f64 > 0.9 * capacity as f64 || stash_size > 0 {
-            Level::NearlyFull
-        } else {
-            Level::Room
-        };
-        Stats {
-            items,
-            slots: fill.map_or(slots, |fill| fill.bits),
-            load: fill.map_or((items - stash_size) as f64 / slots as f64, |fill| fill.share()),
-            threshold: self.geometry.threshold(),
-            memory_bytes: self.engine.bytes() as u64,
-            stash_size,
-            insert_failures: counters.failures,
-            steps_mean: counters.steps as f64 / counters.walks.max(1) as f64,
-            steps_max: counters.most_steps,
-            predicted_rate: fill.map_or_else(|| self.geometry.predicted_rate(items), |fill| fill.rate),
-            head_room: capacity.saturating_sub(items),
-            level,
-        }
+        Stats::of(&self.geometry, &*self.engine)
     }
 }
 
@@ -397,11 +375,21 @@ impl Clone for Filter {
 /// on the way does not matter.
 impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
-        self.geometry == other.geometry
-            && self.len() == other.len()
-            && self.engine.words() == other.engine.words()
-            && self.engine.stash_entries() == other.engine.stash_entries()
+        self.geometry == other.geometry && same_content(&*self.engine, &*other.engine)
     }
+}
+
+/// Whether two engines of equal geometry hold the same.
+fn same_content(a: &dyn Engine, b: &dyn Engine) -> bool {
+    let (links, others) = (a.links(), b.links());
+    a.len() == b.len()
+        && a.words() == b.words()
+        && a.stash_entries() == b.stash_entries()
+        && links.len() == others.len()
+        && links
+            .iter()
+            .zip(others)
+            .all(|(a, b)| a.geometry == b.geometry && same_content(&*a.engine, &*b.engine))
 }
 
 impl fmt::Debug for Filter {

@@ -4,6 +4,7 @@
 //! the numbers in fields. A line more or less here changes speed, never answers.
 
 use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Pattern, Random, Spread};
+use crate::chain::Chain;
 use crate::cuckoo::{
     ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, Placement, SemiSortedCuckoo, Signed,
     SimplifiedCuckoo, Slots, SortedBuckets,
@@ -15,6 +16,9 @@ use crate::kind::Kind;
 
 /// Builds the empty filter that a geometry describes.
 pub(crate) fn engine(geometry: &Geometry) -> Result<Box<dyn Engine>, Error> {
+    if let Some(growth) = geometry.growth() {
+        return Ok(Box::new(Chain::new(geometry, growth)?));
+    }
     match geometry.layout() {
         Layout::Cuckoo(layout) => cuckoo(layout),
         Layout::Bloom(layout) => Ok(Box::new(Bloom::new(layout)?)),

@@ -124,6 +124,12 @@ impl CuckooLayout {
         items.checked_mul(u64::from(bits)).filter(|bits| *bits < u64::MAX / 2)
     }
 
+    /// The slots that the places have.
+    pub(crate) fn slots_of_places(&self) -> u64 {
+        let l = u64::from(self.slots_per_place);
+        if self.kind.is_windowed() { self.places + l - 1 } else { self.places * l }
+    }
+
     /// Bytes of memory of the table.
     #[must_use]
     pub fn bytes(&self) -> u64 {

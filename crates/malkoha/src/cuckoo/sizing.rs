@@ -6,6 +6,7 @@
 
 use crate::error::Error;
 use crate::kind::Kind;
+use crate::search::most;
 use crate::spec::Offsets;
 use crate::theory;
 
@@ -94,24 +95,44 @@ impl Wish {
         least..=MOST_TAG_BITS
     }
 
+    /// The layout with 2^`doublings` times the places and 2^`bits` times the fingerprints of another of this
+    /// kind, and the most keys that it takes at this rate. Only for signed offsets that do not stay near.
+    ///
+    /// The number of pairs of first place and fingerprint is a multiple of the other's. Both draws together are
+    /// one draw of a pair, so that the pair of a key in the other layout is the pair here, divided and rounded
+    /// down: keys with equal pairs here have equal pairs there.
+    pub(crate) fn refined(
+        &self,
+        coarse: &CuckooLayout,
+        (doublings, bits): (u32, u32),
+        rate: f64,
+    ) -> Result<(u64, CuckooLayout), Error> {
+        debug_assert!(self.kind.is_signed() && !matches!(self.offsets, Offsets::Near(_)));
+        let mut layout = self.without_places((coarse.tag.bits + bits).min(MOST_TAG_BITS));
+        let too_large = || Error::HashBits { needed: coarse.hash_bits() + doublings + bits };
+        let scaled = |number: u64, by: u32| number.checked_mul(1u64.checked_shl(by)?);
+        layout.places = scaled(coarse.places, doublings).ok_or_else(too_large)?;
+        layout.fingerprints = scaled(coarse.fingerprints, bits).ok_or_else(too_large)?;
+        if coarse.tag.bits + bits > MOST_TAG_BITS || layout.hash_bits() > 64 || layout.places >> 50 > 0 {
+            return Err(too_large());
+        }
+        layout.ring = self.ring(&mut layout, coarse.ring.least);
+        layout.slots = layout.slots_of_places();
+        let fits = |keys: u64| {
+            let wish = Self { keys, ..*self };
+            wish.slots_for(keys).is_some_and(|slots| slots <= layout.slots)
+                && layout.rate(keys) <= rate
+                && wish.has_room(&layout)
+        };
+        let keys = most(fits);
+        checked(layout, keys).map(|layout| (keys, layout))
+    }
+
     /// The layout with tags of `bits` bits, whatever rate they give.
     fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
         let kind = self.kind;
         let l = u64::from(kind.slots_per_place());
-        let sides = if kind.is_signed() { 2 } else { 1 };
-        let tag = Anatomy::new(bits, sides, if kind.is_windowed() { l } else { 1 });
-        let mut layout = CuckooLayout {
-            kind,
-            places: 0,
-            slots: 0,
-            slots_per_place: u32::from(kind.slots_per_place()),
-            tag,
-            fingerprints: tag.fingerprints(),
-            subtable_bits: 0,
-            ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
-            stash: self.stash,
-            max_steps: self.max_steps,
-        };
+        let mut layout = self.without_places(bits);
         let slots = self.slots_for(self.keys).ok_or(Error::TooLarge { keys: self.keys })?;
         match kind {
             Kind::Classic(_) | Kind::SemiSorted => {
@@ -128,8 +149,28 @@ impl Wish {
             }
             Kind::Bloom | Kind::Blocked(_) => unreachable!("Bloom kinds are planned by their own family"),
         }
-        layout.slots = if kind.is_windowed() { layout.places + l - 1 } else { layout.places * l };
+        layout.slots = layout.slots_of_places();
         Ok(layout)
+    }
+
+    /// A layout with tags of `bits` bits that has no places as yet.
+    fn without_places(&self, bits: u32) -> CuckooLayout {
+        let kind = self.kind;
+        let l = u64::from(kind.slots_per_place());
+        let sides = if kind.is_signed() { 2 } else { 1 };
+        let tag = Anatomy::new(bits, sides, if kind.is_windowed() { l } else { 1 });
+        CuckooLayout {
+            kind,
+            places: 0,
+            slots: 0,
+            slots_per_place: u32::from(kind.slots_per_place()),
+            tag,
+            fingerprints: tag.fingerprints(),
+            subtable_bits: 0,
+            ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
+            stash: self.stash,
+            max_steps: self.max_steps,
+        }
     }
 
     /// Slots for `keys` keys at the wished load, with spare ones for the fluctuation of small tables; `None`
