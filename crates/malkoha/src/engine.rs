@@ -1,8 +1,8 @@
 //! The face that every filter shows inside this crate, and what it counts.
 
 use crate::bloom::Fill;
-use crate::chain::Link;
 use crate::error::Full;
+use crate::filter::Filter;
 use crate::key::{KeyHash, KeyHasher};
 
 /// What became of a key that was to be stored only once.
@@ -39,6 +39,17 @@ impl Counters {
         self.steps += other.steps;
         self.most_steps = self.most_steps.max(other.most_steps);
     }
+}
+
+/// Content that no history gives a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// In the table, at a bit.
+    Table { bit: u64, what: &'static str },
+    /// In an entry of the stash.
+    Stash { index: usize, what: &'static str },
+    /// In the number of copies, for so many are really there, or as many at most.
+    Count { there: u64 },
 }
 
 /// Keys whose memory is asked for before the first of them is looked at, where a filter has no better way.
@@ -111,6 +122,10 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn stash_len(&self) -> usize {
         0
     }
+    /// Takes over what a file says: the number of copies and the stash. The words are there already.
+    fn restore(&mut self, len: u64, stash: Vec<(u64, u64)>);
+    /// Refuses content that no history gives: after this nothing that is done with the filter can panic.
+    fn audit(&self) -> Result<(), Flaw>;
     /// What happened, for filters to which it happens.
     fn counters(&self) -> Counters {
         Counters::default()
@@ -120,7 +135,7 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         let _ = counters;
     }
     /// The filters that it is made of, if it is made of several; they have the content then.
-    fn links(&self) -> &[Link] {
+    fn links(&self) -> &[Filter] {
         &[]
     }
     fn clone_box(&self) -> Box<dyn Engine>;

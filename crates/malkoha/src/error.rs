@@ -1,6 +1,7 @@
 //! What can go wrong, said so that the reader knows what to do next.
 
 use core::fmt;
+use std::path::{Path, PathBuf};
 
 use crate::kind::Kind;
 
@@ -139,6 +140,42 @@ pub enum Error {
         /// What differs.
         what: &'static str,
     },
+    /// Bytes that should be a filter are not, or are damaged.
+    Corrupt {
+        /// The section or the number that is wrong.
+        part: &'static str,
+        /// Where it is, in bytes from the begin.
+        offset: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Bytes that a later version of this crate has written.
+    Newer {
+        /// The number that is not known.
+        part: &'static str,
+        /// Where it is, in bytes from the begin.
+        offset: u64,
+        /// What it is.
+        what: String,
+    },
+    /// Bytes that hold something else than was asked for.
+    Form {
+        /// What was asked for.
+        expected: &'static str,
+        /// What is there.
+        got: &'static str,
+    },
+    /// The operating system could not do something with a file.
+    Io {
+        /// What it could not do.
+        operation: &'static str,
+        /// The file; empty if there is none.
+        path: PathBuf,
+        /// What kind of failure it was.
+        kind: std::io::ErrorKind,
+        /// What the system says.
+        message: String,
+    },
     /// A kind was written in a way that is not understood.
     UnknownKind {
         /// What was written.
@@ -195,6 +232,22 @@ impl fmt::Display for Error {
                 "the filters differ in {what}; only filters of equal geometry and seed can be united: plan once and \
                  build all of them from that geometry"
             ),
+            Self::Corrupt { part, offset, what } => write!(
+                f,
+                "damaged, or no filter: {part} at byte {offset}: {what}; take another copy or build the filter again"
+            ),
+            Self::Newer { part, offset, what } => {
+                write!(
+                    f,
+                    "written by a newer malkoha: {part} at byte {offset}: {what}; read it with that version"
+                )
+            }
+            Self::Form { expected, got } => {
+                write!(f, "this is {got} and not {expected}; open it as what it is")
+            }
+            Self::Io { operation, path, message, .. } => {
+                write!(f, "could not {operation} {}: {message}", path.display())
+            }
             Self::UnknownKind { got } => write!(
                 f,
                 "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, \
@@ -206,3 +259,13 @@ impl fmt::Display for Error {
 }
 
 impl core::error::Error for Error {}
+
+impl Error {
+    pub(crate) fn corrupt(part: &'static str, offset: u64, what: impl Into<String>) -> Self {
+        Self::Corrupt { part, offset, what: what.into() }
+    }
+
+    pub(crate) fn io(operation: &'static str, path: &Path, error: &std::io::Error) -> Self {
+        Self::Io { operation, path: path.to_owned(), kind: error.kind(), message: error.to_string() }
+    }
+}

@@ -2,7 +2,9 @@
 
 use core::fmt;
 
+use crate::bits::Words;
 use crate::bloom::Fill;
+use crate::chain::Chain;
 use crate::engine::{Engine, Inserted};
 use crate::error::{Error, Full, FullAt};
 use crate::geometry::Geometry;
@@ -52,8 +54,31 @@ pub struct Filter {
 impl Filter {
     /// An empty filter with this geometry.
     pub fn new(geometry: Geometry) -> Result<Self, Error> {
-        let engine = select::engine(&geometry)?;
-        Ok(Self { geometry, hasher: KeyHasher::new(geometry.seed()), engine })
+        if let Some(growth) = geometry.growth() {
+            let chain = Chain::new(&geometry, growth)?;
+            return Ok(Self::around(geometry, Box::new(chain)));
+        }
+        let bits = geometry.table_bits().ok_or(Error::TooLarge { keys: geometry.keys() })?;
+        Self::in_words(geometry, Words::zeroed(bits)?)
+    }
+
+    /// The filter with this geometry in words that are as many as it needs, and as yet all zero.
+    pub(crate) fn in_words(geometry: Geometry, words: Words) -> Result<Self, Error> {
+        let engine = select::engine(&geometry, words)?;
+        Ok(Self::around(geometry, engine))
+    }
+
+    /// The filter with this geometry and an engine of the same.
+    pub(crate) fn around(geometry: Geometry, engine: Box<dyn Engine>) -> Self {
+        Self { geometry, hasher: KeyHasher::new(geometry.seed()), engine }
+    }
+
+    pub(crate) fn engine(&self) -> &dyn Engine {
+        &*self.engine
+    }
+
+    pub(crate) fn engine_mut(&mut self) -> &mut dyn Engine {
+        &mut *self.engine
     }
 
     /// The exact numbers of this filter.
@@ -375,21 +400,12 @@ impl Clone for Filter {
 /// on the way does not matter.
 impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
-        self.geometry == other.geometry && same_content(&*self.engine, &*other.engine)
+        self.geometry == other.geometry
+            && self.len() == other.len()
+            && self.engine.words() == other.engine.words()
+            && self.engine.stash_entries() == other.engine.stash_entries()
+            && self.engine.links() == other.engine.links()
     }
-}
-
-/// Whether two engines of equal geometry hold the same.
-fn same_content(a: &dyn Engine, b: &dyn Engine) -> bool {
-    let (links, others) = (a.links(), b.links());
-    a.len() == b.len()
-        && a.words() == b.words()
-        && a.stash_entries() == b.stash_entries()
-        && links.len() == others.len()
-        && links
-            .iter()
-            .zip(others)
-            .all(|(a, b)| a.geometry == b.geometry && same_content(&*a.engine, &*b.engine))
 }
 
 impl fmt::Debug for Filter {

@@ -76,6 +76,7 @@ mod search;
 mod select;
 mod spec;
 mod stats;
+mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 

@@ -2,8 +2,9 @@
 
 use core::fmt;
 
-use crate::chain::Link;
+use crate::chain;
 use crate::engine::Engine;
+use crate::filter::Filter;
 use crate::geometry::Geometry;
 
 /// How near a filter is to refusing inserts.
@@ -106,12 +107,11 @@ pub struct LinkStats {
 impl Stats {
     /// Facts about an engine of a geometry.
     pub(crate) fn of(geometry: &Geometry, engine: &dyn Engine) -> Self {
-        let parts: Vec<_> =
-            engine.links().iter().map(|link| Self::of(&link.geometry, &*link.engine)).collect();
+        let parts: Vec<_> = engine.links().iter().map(Filter::stats).collect();
         let links: Vec<_> = (engine.links().iter().zip(&parts))
             .map(|(link, part)| LinkStats {
                 items: part.items,
-                keys: link.geometry.keys(),
+                keys: link.geometry().keys(),
                 load: part.load,
                 memory_bytes: part.memory_bytes,
                 predicted_rate: part.predicted_rate,
@@ -128,7 +128,7 @@ impl Stats {
         let head_room = if parts.is_empty() {
             geometry.capacity().saturating_sub(items)
         } else {
-            engine.links().iter().map(Link::room).sum()
+            engine.links().iter().map(chain::room).sum()
         };
         let rate =
             || match links.iter().map(|link| 1.0 - link.predicted_rate).reduce(|none, rate| none * rate) {

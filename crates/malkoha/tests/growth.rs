@@ -202,7 +202,7 @@ fn a_refused_extension_leaves_a_growing_filter_as_it_was() {
     let mut filter = Spec::new(100, 0.01).growing().build().unwrap();
     filter.insert_slice(&(0..1000u64).collect::<Vec<_>>()).unwrap();
     let before = filter.clone();
-    assert_eq!(filter.extend(&[7u64; 100_000], 2), Err(Full), "too many copies of a key");
+    assert_eq!(filter.extend(&vec![7u64; 100_000], 2), Err(Full), "too many copies of a key");
     assert!(filter == before);
     assert_eq!(filter.stats().insert_failures, 1);
 }

@@ -14,7 +14,7 @@
 
 use crate::bits::cpu::{Cpu, Portable, Vectors};
 use crate::bits::{BLOCK_BITS, Block, Words};
-use crate::engine::{Engine, Inserted};
+use crate::engine::{Engine, Flaw, Inserted};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
@@ -26,7 +26,7 @@ use super::estimate;
 use super::fill::Fill;
 use super::layout::{BlockedLayout, with_equal_hashes};
 use super::pattern::{Draws, Scatter};
-use super::plain::unite;
+use super::plain::{audit_count, unite};
 
 /// The most candidate blocks of a key.
 pub(crate) const MOST_CHOICES: u8 = 4;
@@ -95,18 +95,22 @@ macro_rules! with_choices {
 impl<P: Scatter> Blocked<P> {
     /// An empty filter with this layout, which must have this pattern.
     pub fn new(layout: &BlockedLayout) -> Result<Self, Error> {
+        Self::in_words(layout, Words::zeroed(layout.table_bits().unwrap_or(u64::MAX / 2))?)
+    }
+
+    /// The filter with this layout in words that are as many as it needs, and as yet all zero.
+    pub(crate) fn in_words(layout: &BlockedLayout, words: Words) -> Result<Self, Error> {
         layout.check()?;
         if layout.pattern != P::PATTERN {
             let kind = Kind::Blocked(layout.choices);
             return Err(Error::Option { kind, what: "the layout is for another pattern" });
         }
-        let bits = layout.blocks.saturating_mul(u64::from(BLOCK_BITS)).min(u64::MAX / 2);
         Ok(Self {
             layout: *layout,
             scatter: P::new(layout.key_bits),
             prices: (layout.choices > 1).then(|| Prices::new(layout.cost, layout.key_bits)),
             cpu: Cpu::detect(),
-            words: Words::zeroed(bits)?,
+            words,
             len: 0,
         })
     }
@@ -323,6 +327,14 @@ impl<P: Scatter> Engine for Blocked<P> {
 
     fn clone_box(&self) -> Box<dyn Engine> {
         Box::new(self.clone())
+    }
+
+    fn restore(&mut self, len: u64, _: Vec<(u64, u64)>) {
+        self.len = len;
+    }
+
+    fn audit(&self) -> Result<(), Flaw> {
+        audit_count(self.len, self.set_bits(), self.layout.key_bits)
     }
 
     fn union(&mut self, other: &dyn Engine) -> bool {

@@ -37,43 +37,27 @@
 //! Bloom kinds remove nothing and need none of this. There a key that is already found is not stored again.
 
 mod plan;
+mod store;
+
+pub(crate) use store::{bytes, read, write};
 
 pub(crate) use plan::{Growth, share};
 
 use crate::bloom::Fill;
-use crate::engine::{Counters, Engine, Inserted};
+use crate::engine::{Counters, Engine, Flaw, Inserted};
 use crate::error::{Error, Full};
+use crate::filter::Filter;
 use crate::geometry::Geometry;
 use crate::key::KeyHash;
-use crate::select;
 
-/// One filter of a chain.
-#[derive(Debug)]
-pub(crate) struct Link {
-    pub(crate) geometry: Geometry,
-    pub(crate) engine: Box<dyn Engine>,
+/// Keys that a link takes until its share of the rate is used up.
+pub(crate) fn room(link: &Filter) -> u64 {
+    link.geometry().keys().saturating_sub(link.len())
 }
 
-impl Link {
-    fn new(geometry: Geometry) -> Result<Self, Error> {
-        Ok(Self { geometry, engine: select::engine(&geometry)? })
-    }
-
-    /// Keys that the link takes until its share of the rate is used up.
-    pub(crate) fn room(&self) -> u64 {
-        self.geometry.keys().saturating_sub(self.engine.len())
-    }
-
-    /// Stores a key if there is room.
-    fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
-        if self.room() > 0 { self.engine.insert(hash) } else { Err(Full) }
-    }
-}
-
-impl Clone for Link {
-    fn clone(&self) -> Self {
-        Self { geometry: self.geometry, engine: self.engine.clone_box() }
-    }
+/// Stores a key in a link if there is room.
+fn insert(link: &mut Filter, hash: KeyHash) -> Result<(), Full> {
+    if room(link) > 0 { link.insert(&hash) } else { Err(Full) }
 }
 
 /// Links, the oldest first; there is always one.
@@ -81,7 +65,7 @@ impl Clone for Link {
 pub(crate) struct Chain {
     geometry: Geometry,
     growth: Growth,
-    links: Vec<Link>,
+    links: Vec<Filter>,
     /// Inserts that the chain refused, and what links counted that are no more.
     past: Counters,
 }
@@ -89,25 +73,29 @@ pub(crate) struct Chain {
 impl Chain {
     /// The chain that a growing geometry describes, with one empty link.
     pub(crate) fn new(geometry: &Geometry, growth: &Growth) -> Result<Self, Error> {
-        let links = vec![Link::new(geometry.first_link())?];
-        Ok(Self { geometry: *geometry, growth: *growth, links, past: Counters::default() })
+        Ok(Self::of_links(geometry, growth, vec![Filter::new(geometry.first_link())?]))
+    }
+
+    /// The chain with these links, which follow from one another.
+    fn of_links(geometry: &Geometry, growth: &Growth, links: Vec<Filter>) -> Self {
+        Self { geometry: *geometry, growth: *growth, links, past: Counters::default() }
     }
 
     fn is_bloom(&self) -> bool {
         self.geometry.kind().is_bloom()
     }
 
-    fn newest(&mut self) -> &mut Link {
+    fn newest(&mut self) -> &mut Filter {
         self.links.last_mut().expect("there is always a link")
     }
 
     /// Stores a key in the newest link that has room, or in a new one.
     fn store(&mut self, hash: KeyHash) -> Result<(), Full> {
         // Usually the newest has room. Older ones have where keys were removed.
-        if self.links.iter_mut().rev().any(|link| link.insert(hash).is_ok()) {
+        if self.links.iter_mut().rev().any(|link| insert(link, hash).is_ok()) {
             return Ok(());
         }
-        let stored = self.grow(1).and_then(|()| self.newest().insert(hash));
+        let stored = self.grow(1).and_then(|()| insert(self.newest(), hash));
         stored.inspect_err(|Full| self.past.failures += 1)
     }
 
@@ -118,15 +106,15 @@ impl Chain {
         let newest = self.newest();
         // A link that is half empty and yet refuses a key is asked for too many copies of that key. Without
         // this, they would add ever larger links, each for a few of them.
-        if newest.engine.len() < newest.room() {
+        if newest.len() < room(newest) {
             return Err(Full);
         }
-        let last = newest.geometry;
+        let last = *newest.geometry();
         let number = u32::try_from(self.links.len()).map_err(|_| Full)?;
         for doublings in 1.. {
             let next = self.growth.next_link(&self.geometry, &last, number, doublings).map_err(|_| Full)?;
             if next.keys() >= keys {
-                self.links.push(Link::new(next).map_err(|_| Full)?);
+                self.links.push(Filter::new(next).map_err(|_| Full)?);
                 break;
             }
         }
@@ -141,13 +129,13 @@ impl Chain {
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Result<(), Full> {
-        let engine = &mut self.links[link].engine;
-        let before = (engine.len() > 0).then(|| engine.clone_box());
-        match engine.insert_bulk(hashes, sorted, threads) {
+        let link = &mut self.links[link];
+        let before = (!link.is_empty()).then(|| link.clone());
+        match link.engine_mut().insert_bulk(hashes, sorted, threads) {
             Some(Ok(())) => return Ok(()),
             Some(Err(Full)) => match before {
-                Some(before) => *engine = before,
-                None => engine.clear(),
+                Some(before) => *link = before,
+                None => link.clear(),
             },
             None => {}
         }
@@ -168,12 +156,12 @@ impl Engine for Chain {
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
-        self.links.iter().rev().any(|link| link.engine.contains(hash))
+        self.links.iter().rev().any(|link| link.engine().contains(hash))
     }
 
     fn remove(&mut self, hash: KeyHash) -> Option<bool> {
         for link in self.links.iter_mut().rev() {
-            if link.engine.remove(hash)? {
+            if link.engine_mut().remove(hash)? {
                 return Some(true);
             }
         }
@@ -181,13 +169,13 @@ impl Engine for Chain {
     }
 
     fn count(&self, hash: KeyHash) -> Option<u32> {
-        self.links.iter().map(|link| link.engine.count(hash)).sum()
+        self.links.iter().map(|link| link.engine().count(hash)).sum()
     }
 
     /// Asks the newest link, which has most of the keys, then the next one for the keys that are still unknown.
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
         let (newest, older) = self.links.split_last().expect("there is always a link");
-        newest.engine.contains_batch(hashes, answers);
+        newest.engine().contains_batch(hashes, answers);
         let mut unknown: Vec<usize> = (0..hashes.len()).collect();
         let (mut asked, mut found) = (Vec::new(), Vec::new());
         for link in older.iter().rev() {
@@ -196,7 +184,7 @@ impl Engine for Chain {
             asked.extend(unknown.iter().map(|&i| hashes[i]));
             found.clear();
             found.resize(asked.len(), false);
-            link.engine.contains_batch(&asked, &mut found);
+            link.engine().contains_batch(&asked, &mut found);
             for (&i, &found) in unknown.iter().zip(&found) {
                 answers[i] = found;
             }
@@ -206,7 +194,7 @@ impl Engine for Chain {
     fn prefetch(&self, hash: KeyHash) {
         // The newest is the largest and the first to be asked.
         if let Some(link) = self.links.last() {
-            link.engine.prefetch(hash);
+            link.engine().prefetch(hash);
         }
     }
 
@@ -231,7 +219,7 @@ impl Engine for Chain {
                 link = self.links.len();
             }
             link -= 1;
-            let room = usize::try_from(self.links[link].room()).unwrap_or(usize::MAX).min(rest.len());
+            let room = usize::try_from(room(&self.links[link])).unwrap_or(usize::MAX).min(rest.len());
             if room == 0 {
                 continue;
             }
@@ -249,16 +237,16 @@ impl Engine for Chain {
         self.past = self.counters();
         self.links.truncate(1);
         let first = self.newest();
-        first.engine.clear();
-        first.engine.count_on(Counters::default());
+        first.clear();
+        first.engine_mut().count_on(Counters::default());
     }
 
     fn len(&self) -> u64 {
-        self.links.iter().map(|link| link.engine.len()).sum()
+        self.links.iter().map(|link| link.engine().len()).sum()
     }
 
     fn bytes(&self) -> usize {
-        self.links.iter().map(|link| link.engine.bytes()).sum()
+        self.links.iter().map(|link| link.engine().bytes()).sum()
     }
 
     /// None of its own: they are in the links.
@@ -267,21 +255,29 @@ impl Engine for Chain {
     }
 
     fn stash_len(&self) -> usize {
-        self.links.iter().map(|link| link.engine.stash_len()).sum()
+        self.links.iter().map(|link| link.engine().stash_len()).sum()
+    }
+
+    fn restore(&mut self, _: u64, _: Vec<(u64, u64)>) {
+        unreachable!("links are restored one by one");
+    }
+
+    fn audit(&self) -> Result<(), Flaw> {
+        self.links.iter().try_for_each(|link| link.engine().audit())
     }
 
     fn counters(&self) -> Counters {
         let mut sum = self.past;
         for link in &self.links {
             // What one link refuses another takes; that is no failure.
-            sum.add(Counters { failures: 0, ..link.engine.counters() });
+            sum.add(Counters { failures: 0, ..link.engine().counters() });
         }
         sum
     }
 
     fn count_on(&mut self, counters: Counters) {
         for link in &mut self.links {
-            link.engine.count_on(Counters::default());
+            link.engine_mut().count_on(Counters::default());
         }
         self.past = counters;
     }
@@ -290,14 +286,14 @@ impl Engine for Chain {
         Box::new(self.clone())
     }
 
-    fn links(&self) -> &[Link] {
+    fn links(&self) -> &[Filter] {
         &self.links
     }
 
     fn fill(&self) -> Option<Fill> {
         let mut sum = Fill { set: 0, bits: 0, rate: 0.0 };
         for link in &self.links {
-            let fill = link.engine.fill()?;
+            let fill = link.engine().fill()?;
             sum.set += fill.set;
             sum.bits += fill.bits;
             sum.rate += (1.0 - sum.rate) * fill.rate;
@@ -306,7 +302,7 @@ impl Engine for Chain {
     }
 
     fn estimate_keys(&self) -> Option<f64> {
-        self.links.iter().map(|link| link.engine.estimate_keys()).sum()
+        self.links.iter().map(|link| link.engine().estimate_keys()).sum()
     }
 }
 
@@ -320,14 +316,6 @@ mod tests {
         Chain::new(&geometry, geometry.growth().unwrap()).unwrap()
     }
 
-    fn same(a: &Chain, b: &Chain) -> bool {
-        let links = |chain: &Chain| {
-            let content = |link: &Link| (link.engine.words().to_vec(), link.engine.stash_entries());
-            chain.links.iter().map(content).collect::<Vec<_>>()
-        };
-        links(a) == links(b)
-    }
-
     /// More memory than there are addresses, and more pairs than hashes: either is refused, and nothing changes.
     #[test]
     fn a_link_that_cannot_be_made_changes_nothing() {
@@ -339,7 +327,7 @@ mod tests {
             let before = chain.clone();
             for keys in [1 << 52, 1 << 61, u64::MAX] {
                 assert_eq!(chain.grow(keys), Err(Full), "{kind} {keys}");
-                assert!(same(&chain, &before));
+                assert!(chain.links == before.links);
             }
             chain.grow(1).unwrap();
             assert_eq!(chain.links.len(), 2);
@@ -355,7 +343,7 @@ mod tests {
         assert_eq!(chain.count(egg), Some(u32::try_from(stored).unwrap()));
         let before = chain.clone();
         assert_eq!(chain.insert(egg), Err(Full));
-        assert!(same(&chain, &before));
+        assert!(chain.links == before.links);
         for _ in 0..stored {
             assert_eq!(chain.remove(egg), Some(true));
         }

@@ -31,11 +31,13 @@ pub use place::{Signed, Subtables, Xor};
 pub use slots::{Dynamic, Fixed, Slots};
 pub use sorted::SortedBuckets;
 
+pub(crate) use layout::MOST_SUBTABLE_BITS;
 pub(crate) use place::Placement;
 pub(crate) use sizing::Wish;
 
+use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
-use crate::engine::{Counters, Engine, Inserted};
+use crate::engine::{Counters, Engine, Flaw, Inserted};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use bulk::Cut;
@@ -115,6 +117,11 @@ pub struct Cuckoo<P, T> {
 impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// An empty filter with this layout; refused if the layout is one of another kind than this type serves.
     pub fn new(layout: &CuckooLayout) -> Result<Self, Error> {
+        Self::in_words(layout, Words::zeroed(layout.table_bits().unwrap_or(u64::MAX / 2))?)
+    }
+
+    /// The filter with this layout in words that are as many as it needs, and as yet all zero.
+    pub(crate) fn in_words(layout: &CuckooLayout, words: Words) -> Result<Self, Error> {
         if !(P::fits(layout) && T::fits(layout)) {
             let what = "this layout belongs to another type of filter; use Filter, which finds the right one";
             return Err(Error::Option { kind: layout.kind, what });
@@ -128,7 +135,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         let group_bits = if layout.subtable_bits == 0 { u64::BITS } else { layout.subtable_bits };
         Ok(Self {
             placement: P::new(layout),
-            table: T::new(layout)?,
+            table: T::new(layout, words),
             stash: Stash::new(layout.stash, group_bits),
             layout: *layout,
             budget,
@@ -429,6 +436,29 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
 
     fn stash_len(&self) -> usize {
         self.stash.len()
+    }
+
+    fn restore(&mut self, len: u64, stash: Vec<(u64, u64)>) {
+        self.len = len;
+        let entries = stash.into_iter().map(|(place, fingerprint)| (Place(place), Fingerprint(fingerprint)));
+        self.stash.restore(entries.collect());
+    }
+
+    fn audit(&self) -> Result<(), Flaw> {
+        for (index, &(place, fingerprint)) in self.stash.entries().iter().enumerate() {
+            let flaw = |what| Err(Flaw::Stash { index, what });
+            if !self.layout.has_fingerprint(fingerprint) {
+                return flaw("an entry has a fingerprint that no key has");
+            }
+            if place.0 >= self.layout.places
+                || self.placement.canonical(place, fingerprint, Side::First) != place
+            {
+                return flaw("an entry has a place that no key is named by");
+            }
+        }
+        self.stash.audit()?;
+        let there = self.table.audit(&self.layout)? + self.stash.len() as u64;
+        if there == self.len { Ok(()) } else { Err(Flaw::Count { there }) }
     }
 
     fn counters(&self) -> Counters {

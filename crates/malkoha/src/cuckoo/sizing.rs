@@ -10,12 +10,8 @@ use crate::search::most;
 use crate::spec::Offsets;
 use crate::theory;
 
-use super::layout::{CuckooLayout, Ring};
+use super::layout::{CuckooLayout, MOST_SUBTABLE_BITS, Ring};
 use super::sorted::SortedBuckets;
-use super::tag::Anatomy;
-
-/// The widest tag. Beyond it no hash has bits for a place.
-const MOST_TAG_BITS: u32 = 60;
 
 /// Offsets reach this many places, more in tables beyond [`LOCAL_TABLE`] places.
 const LOCAL_RANGE: u64 = 1 << 14;
@@ -42,7 +38,7 @@ impl Wish {
     /// The layout with the narrowest tags whose rate is at most `rate`.
     pub(crate) fn at_rate(&self, rate: f64) -> Result<CuckooLayout, Error> {
         let mut best: Option<CuckooLayout> = None;
-        for bits in self.tag_bits() {
+        for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
             if layout.hash_bits() > 64 {
                 return best.ok_or(Error::HashBits { needed: layout.hash_bits() });
@@ -65,7 +61,7 @@ impl Wish {
     pub(crate) fn in_memory(&self, bytes: u64) -> Result<CuckooLayout, Error> {
         let mut best = None;
         let mut least = u64::MAX;
-        for bits in self.tag_bits() {
+        for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
             if layout.hash_bits() > 64 {
                 break;
@@ -85,16 +81,6 @@ impl Wish {
         }
     }
 
-    /// Widths of tags that this kind can have, ascending.
-    fn tag_bits(&self) -> core::ops::RangeInclusive<u32> {
-        let least = match self.kind {
-            Kind::Windowed(_) | Kind::Sorted | Kind::SemiSorted => 4,
-            Kind::Flexible(_) => 2,
-            _ => 1,
-        };
-        least..=MOST_TAG_BITS
-    }
-
     /// The layout with 2^`doublings` times the places and 2^`bits` times the fingerprints of another of this
     /// kind, and the most keys that it takes at this rate. Only for signed offsets that do not stay near.
     ///
@@ -108,16 +94,20 @@ impl Wish {
         rate: f64,
     ) -> Result<(u64, CuckooLayout), Error> {
         debug_assert!(self.kind.is_signed() && !matches!(self.offsets, Offsets::Near(_)));
-        let mut layout = self.without_places((coarse.tag.bits + bits).min(MOST_TAG_BITS));
         let too_large = || Error::HashBits { needed: coarse.hash_bits() + doublings + bits };
-        let scaled = |number: u64, by: u32| number.checked_mul(1u64.checked_shl(by)?);
-        layout.places = scaled(coarse.places, doublings).ok_or_else(too_large)?;
-        layout.fingerprints = scaled(coarse.fingerprints, bits).ok_or_else(too_large)?;
-        if coarse.tag.bits + bits > MOST_TAG_BITS || layout.hash_bits() > 64 || layout.places >> 50 > 0 {
+        let tag_bits = coarse.tag.bits + bits;
+        if !CuckooLayout::tag_widths(self.kind).contains(&tag_bits) {
             return Err(too_large());
         }
-        layout.ring = self.ring(&mut layout, coarse.ring.least);
-        layout.slots = layout.slots_of_places();
+        let mut layout = self.with_tags(tag_bits);
+        let scaled = |number: u64, by: u32| number.checked_mul(1u64.checked_shl(by)?);
+        let places = scaled(coarse.places, doublings).ok_or_else(too_large)?;
+        layout.set_places(places).ok_or_else(too_large)?;
+        layout.fingerprints = scaled(coarse.fingerprints, bits).ok_or_else(too_large)?;
+        if layout.hash_bits() > 64 {
+            return Err(too_large());
+        }
+        layout.ring = self.ring(&mut layout);
         let fits = |keys: u64| {
             let wish = Self { keys, ..*self };
             wish.slots_for(keys).is_some_and(|slots| slots <= layout.slots)
@@ -132,7 +122,7 @@ impl Wish {
     fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
         let kind = self.kind;
         let l = u64::from(kind.slots_per_place());
-        let mut layout = self.without_places(bits);
+        let mut layout = self.with_tags(bits);
         let slots = self.slots_for(self.keys).ok_or(Error::TooLarge { keys: self.keys })?;
         match kind {
             Kind::Classic(_) | Kind::SemiSorted => {
@@ -141,36 +131,22 @@ impl Wish {
             Kind::Simplified(_) => self.subtables(&mut layout, bits),
             Kind::Flexible(_) | Kind::Sorted => {
                 layout.places = slots.div_ceil(l).max(2);
-                layout.ring = self.ring(&mut layout, 1);
+                layout.ring = self.ring(&mut layout);
             }
             Kind::Windowed(_) => {
                 layout.places = (slots - (l - 1)).max(2 * l);
-                layout.ring = self.ring(&mut layout, l);
+                layout.ring = self.ring(&mut layout);
             }
             Kind::Bloom | Kind::Blocked(_) => unreachable!("Bloom kinds are planned by their own family"),
         }
-        layout.slots = layout.slots_of_places();
+        layout.set_places(layout.places).ok_or(Error::TooLarge { keys: self.keys })?;
         Ok(layout)
     }
 
     /// A layout with tags of `bits` bits that has no places as yet.
-    fn without_places(&self, bits: u32) -> CuckooLayout {
-        let kind = self.kind;
-        let l = u64::from(kind.slots_per_place());
-        let sides = if kind.is_signed() { 2 } else { 1 };
-        let tag = Anatomy::new(bits, sides, if kind.is_windowed() { l } else { 1 });
-        CuckooLayout {
-            kind,
-            places: 0,
-            slots: 0,
-            slots_per_place: u32::from(kind.slots_per_place()),
-            tag,
-            fingerprints: tag.fingerprints(),
-            subtable_bits: 0,
-            ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
-            stash: self.stash,
-            max_steps: self.max_steps,
-        }
+    fn with_tags(&self, bits: u32) -> CuckooLayout {
+        let Self { kind, stash, max_steps, .. } = *self;
+        CuckooLayout { stash, max_steps, ..CuckooLayout::with_tags(kind, bits) }
     }
 
     /// Slots for `keys` keys at the wished load, with spare ones for the fluctuation of small tables; `None`
@@ -192,7 +168,8 @@ impl Wish {
     }
 
     /// How far signed offsets reach; rounds the places up to whole groups where some offsets stay near.
-    fn ring(&self, layout: &mut CuckooLayout, least: u64) -> Ring {
+    fn ring(&self, layout: &mut CuckooLayout) -> Ring {
+        let least = CuckooLayout::least_offset(layout.kind);
         let mut ring = Ring { least, most: 0, near_share: 0, group: 1 };
         if let Offsets::Near(share) = self.offsets {
             ring.near_share = share;
@@ -242,15 +219,14 @@ impl Wish {
     fn subtables(&self, layout: &mut CuckooLayout, fingerprint_bits: u32) {
         let l = u64::from(layout.slots_per_place);
         let mut best = u64::MAX;
-        for bits in 1..=fingerprint_bits.min(40) {
+        for bits in 1..=fingerprint_bits.min(MOST_SUBTABLE_BITS) {
             let slots = l << bits;
             let Some(count) = self.subtable_count(slots) else { continue };
             let places = count << bits;
             if places <= best {
                 best = places;
                 layout.places = places;
-                layout.subtable_bits = bits;
-                layout.fingerprints = ((1 << bits) - 1) << (fingerprint_bits - bits);
+                layout.set_subtables(bits);
             }
         }
     }

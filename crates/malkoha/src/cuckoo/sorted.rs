@@ -16,6 +16,7 @@
 //! four tags has exactly one image, so putting a tag in and taking it out again restores every bit.
 
 use crate::bits::{Words, lanes, words::mask};
+use crate::engine::Flaw;
 
 use super::layout::CuckooLayout;
 use super::place::Place;
@@ -24,6 +25,9 @@ use super::tag::{Anatomy, Tag};
 
 /// Bits of the number of a quadruple.
 const NUMBER_BITS: u32 = 12;
+
+/// Ascending quadruples of numbers below 16.
+const QUADRUPLES: u64 = 3876;
 
 /// What each position of a quadruple adds to its number.
 static BINOMIALS: [[u64; 16]; 4] = {
@@ -223,9 +227,8 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
         layout.kind.is_sorted() && (TAG_BITS == 0 || layout.tag == Self::ANATOMY)
     }
 
-    fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
-        let width = SortedBuckets::bucket_bits(layout.tag.bits);
-        Ok(Self { words: Words::zeroed(layout.places * u64::from(width))?, tag: layout.tag })
+    fn new(layout: &CuckooLayout, words: Words) -> Self {
+        Self { words, tag: layout.tag }
     }
 
     #[inline(always)]
@@ -313,6 +316,28 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
         &self.words
     }
 
+    fn audit(&self, layout: &CuckooLayout) -> Result<u64, Flaw> {
+        let mut occupied = 0;
+        for place in (0..layout.places).map(Place) {
+            let flaw = |what| Err(Flaw::Table { bit: self.bit(place), what });
+            if self.words.read(self.bit(place), NUMBER_BITS) >= QUADRUPLES {
+                return flaw("a sorted bucket has a number beyond the last");
+            }
+            let tags = self.load(place);
+            if !tags.is_sorted() {
+                return flaw("a sorted bucket is not in order");
+            }
+            for tag in tags.into_iter().filter(|tag| *tag != 0) {
+                let (fingerprint, _, _) = self.anatomy().parts(Tag(tag));
+                if !layout.has_fingerprint(fingerprint) {
+                    return flaw("a sorted bucket has a fingerprint that no key has");
+                }
+                occupied += 1;
+            }
+        }
+        Ok(occupied)
+    }
+
     fn clear(&mut self) {
         self.words.fill(0);
     }
@@ -320,26 +345,23 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
 
 #[cfg(test)]
 mod tests {
-    /// Ascending quadruples of numbers below 16.
-    const QUADRUPLES: usize = 3876;
-
     use super::*;
 
     #[test]
     fn quadruples_are_numbered_without_gaps() {
-        for number in 0..QUADRUPLES as u64 {
+        for number in 0..QUADRUPLES {
             let packed = decode(number);
             let quadruple: [u64; 4] = core::array::from_fn(|i| packed >> (4 * i) & 15);
             assert!(quadruple.is_sorted());
             assert_eq!(encode(quadruple), number);
         }
-        assert_eq!(encode([15; 4]), QUADRUPLES as u64 - 1);
+        assert_eq!(encode([15; 4]), QUADRUPLES - 1);
         const { assert!(QUADRUPLES < 1 << NUMBER_BITS) };
     }
 
     #[test]
     fn numbers_beyond_the_last_are_harmless() {
-        for number in QUADRUPLES as u64..1 << NUMBER_BITS {
+        for number in QUADRUPLES..1 << NUMBER_BITS {
             assert_eq!(decode(number), 0);
         }
     }

@@ -1,14 +1,15 @@
 //! The tables against tables that look at one slot at a time.
 
-use super::layout::{CuckooLayout, Ring};
+use super::layout::CuckooLayout;
 use super::place::Place;
 use super::slots::{Dynamic, Fixed, Shape, Slots};
 use super::sorted::SortedBuckets;
 use super::table::{Entry, Table};
-use super::tag::{Anatomy, Fingerprint, Side};
+use super::tag::{Fingerprint, Side};
+use crate::bits::Words;
+use crate::filter::Filter;
 use crate::key::KeyHash;
 use crate::kind::Kind;
-use crate::select;
 use crate::spec::Spec;
 use crate::testing::Stream;
 
@@ -51,21 +52,13 @@ impl Naive {
 }
 
 fn layout(kind: Kind, bits: u32, places: u64) -> CuckooLayout {
-    let l = u64::from(kind.slots_per_place());
-    let sides = if kind.is_signed() { 2 } else { 1 };
-    let tag = Anatomy::new(bits, sides, if kind.is_windowed() { l } else { 1 });
-    CuckooLayout {
-        kind,
-        places,
-        slots: if kind.is_windowed() { places + l - 1 } else { places * l },
-        slots_per_place: l as u32,
-        tag,
-        fingerprints: tag.fingerprints(),
-        subtable_bits: 0,
-        ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
-        stash: 0,
-        max_steps: 1,
-    }
+    let mut layout = CuckooLayout::with_tags(kind, bits);
+    layout.set_places(places).unwrap();
+    layout
+}
+
+fn words_for(layout: &CuckooLayout) -> Words {
+    Words::zeroed(layout.table_bits().unwrap()).unwrap()
 }
 
 /// A random entry, from few fingerprints so that equal ones meet.
@@ -81,7 +74,7 @@ fn entry(layout: &CuckooLayout, stream: &mut Stream) -> Entry {
 
 /// Random operations on a table of slots and on the naive one, compared after each.
 fn slots_against_naive<S: Shape>(layout: &CuckooLayout) {
-    let mut table = Slots::<S>::new(layout).unwrap();
+    let mut table = Slots::<S>::new(layout, words_for(layout));
     let l = u64::from(layout.slots_per_place);
     let windowed = layout.kind.is_windowed();
     let mut naive = Naive { slots: vec![None; layout.slots as usize], l, windowed };
@@ -144,7 +137,7 @@ fn compiled_shapes_agree_with_one_slot_at_a_time() {
 /// Random operations on sorted buckets and on plain lists, compared after each.
 fn sorted_against_lists<const TAG_BITS: u32>(layout: &CuckooLayout) {
     let bits = layout.tag_bits();
-    let mut table = SortedBuckets::<TAG_BITS>::new(layout).unwrap();
+    let mut table = SortedBuckets::<TAG_BITS>::new(layout, words_for(layout));
     let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); 7];
     let mut stream = Stream::new(u64::from(bits));
     for _ in 0..600 {
@@ -204,20 +197,20 @@ fn compiled_widths_of_sorted_buckets_agree_with_lists() {
 fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
     for kind in Kind::cuckoos() {
         let geometry = Spec::new(500, 0.01).kind(kind).plan().unwrap();
-        let [mut filter, mut copy] = [(); 2].map(|()| select::engine(&geometry).unwrap());
+        let [mut filter, mut copy] = [(); 2].map(|()| Filter::new(geometry).unwrap());
         let mut stream = Stream::new(3);
         let keys: Vec<_> = core::iter::repeat_with(|| KeyHash::from_raw(stream.draw()))
-            .take_while(|&hash| filter.stash_len() < 8 && filter.insert(hash).is_ok())
+            .take_while(|&hash| filter.engine().stash_len() < 8 && filter.insert(&hash).is_ok())
             .collect();
-        assert!(keys.len() >= 500 && filter.stash_len() > 0, "{kind}");
-        let hashes: Vec<_> = filter.hashes().unwrap().collect();
+        assert!(keys.len() >= 500 && filter.engine().stash_len() > 0, "{kind}");
+        let hashes: Vec<_> = filter.engine().hashes().unwrap().collect();
         assert_eq!(hashes.len() as u64, filter.len(), "{kind}");
         for hash in hashes {
             // What one order of inserts fits in, another order fits in with more keys in the stash at worst.
-            copy.insert(hash).unwrap();
+            copy.insert(&hash).unwrap();
         }
         for key in keys.into_iter().chain((0..50_000).map(|_| KeyHash::from_raw(stream.draw()))) {
-            assert_eq!(copy.count(key), filter.count(key), "{kind}");
+            assert_eq!(copy.count(&key), filter.count(&key), "{kind}");
         }
     }
 }

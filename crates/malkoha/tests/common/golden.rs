@@ -1,0 +1,136 @@
+//! The golden files: what is in them, and where they are. `tests/golden/README.md` says it in words.
+#![allow(dead_code, reason = "not every test uses everything")]
+
+use std::path::{Path, PathBuf};
+
+use malkoha::{Cost, Error, Filter, Kind, Offsets, Pattern, Spec};
+
+/// The seed of golden filters.
+const SEED: u64 = 42;
+
+/// The golden files of single filters: name and spec.
+pub(crate) fn specs() -> Vec<(String, Spec)> {
+    let at = |rate: f64, kind: Kind| Spec::new(200, rate).seed(SEED).kind(kind);
+    let mut specs: Vec<_> =
+        Kind::all().map(|kind| (kind.to_string().replace(':', "-"), at(0.01, kind))).collect();
+    let mut more = |name: &str, spec: Spec| specs.push((name.to_owned(), spec));
+    for kind in [Kind::Classic(4), Kind::Simplified(4), Kind::Flexible(4), Kind::Windowed(3), Kind::Sorted] {
+        more(&format!("{}-1e-9", kind.name()), at(1e-9, kind));
+        more(&format!("{}-seed-0", kind.name()), at(1e-4, kind).seed(0));
+    }
+    for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted] {
+        more(&format!("{}-near", kind.name()), at(0.01, kind).offsets(Offsets::Near(128)));
+        more(&format!("{}-whole", kind.name()), at(0.01, kind).offsets(Offsets::Whole));
+        more(&format!("{}-low-load", kind.name()), at(0.01, kind).load(0.5));
+    }
+    // The widths whose shapes are compiled in.
+    for (bits, kind) in [(13, Kind::Flexible(4)), (13, Kind::Windowed(4)), (14, Kind::Windowed(2))] {
+        more(&format!("{}-k{bits}", kind.to_string().replace(':', "-")), at(2f64.powi(-bits), kind));
+    }
+    for bits in [7, 8, 10, 14] {
+        more(&format!("sorted-k{bits}"), at(2f64.powi(-bits), Kind::Sorted));
+    }
+    more("bloom-1e-9", at(1e-9, Kind::Bloom));
+    more("blocked-1-spread", at(0.001, Kind::Blocked(1)).pattern(Pattern::Spread));
+    more("blocked-2-distinct", at(0.001, Kind::Blocked(2)).pattern(Pattern::Distinct));
+    more("blocked-2-mixed", at(0.001, Kind::Blocked(2)).cost(Cost::Mixed { sigma: 50.0 }));
+    more("blocked-3-look-ahead", at(0.001, Kind::Blocked(3)).cost(Cost::LookAhead { mu: 3.5 }));
+    specs
+}
+
+/// The golden files of growing filters, which begin with 20 keys: name and spec.
+pub(crate) fn growing() -> Vec<(String, Spec)> {
+    let kinds = [
+        Kind::Flexible(4),
+        Kind::Windowed(2),
+        Kind::Windowed(3),
+        Kind::Sorted,
+        Kind::Bloom,
+        Kind::Blocked(2),
+    ];
+    let at = |kind: Kind| Spec::new(20, 0.01).seed(SEED).kind(kind).growing();
+    let mut specs: Vec<_> =
+        kinds.map(|kind| (format!("growing-{}", kind.to_string().replace(':', "-")), at(kind))).into();
+    specs.push(("growing-sorted-whole".to_owned(), at(Kind::Sorted).offsets(Offsets::Whole).load(0.8)));
+    specs
+}
+
+/// The filter that a golden file holds.
+pub(crate) fn build(spec: &Spec) -> Filter {
+    let mut filter = spec.build().unwrap();
+    filter.insert_slice(&(0..150u64).collect::<Vec<_>>()).unwrap();
+    filter.insert_slice(&texts().collect::<Vec<_>>()).unwrap();
+    let kind = filter.geometry().kind();
+    if !kind.is_bloom() {
+        for _ in 0..2 * kind.slots_per_place() + 2 {
+            filter.insert(&7u64).unwrap();
+        }
+        assert_eq!(filter.remove_slice(&[0u64, 1, 2, 3, 4]), Ok(5));
+    }
+    filter
+}
+
+/// Checks that a filter holds what a golden file holds.
+pub(crate) fn check(name: &str, filter: &Filter) {
+    check_keys(name, filter);
+    let kind = filter.geometry().kind();
+    if kind.is_bloom() {
+        // A growing one does not store what it already finds.
+        assert!(filter.len() == 170 || (filter.geometry().is_growing() && filter.len() < 170), "{name}");
+    } else {
+        let copies = 2 * u32::from(kind.slots_per_place()) + 3;
+        assert_eq!(filter.len(), 164 + u64::from(copies), "{name}");
+        assert!(filter.count(&7u64).unwrap() >= copies, "{name}");
+    }
+}
+
+/// Checks that a filter finds the keys of a golden file.
+pub(crate) fn check_keys(name: &str, filter: &Filter) {
+    for key in 5..150u64 {
+        assert!(filter.contains(&key), "{name} lost {key}");
+    }
+    for text in texts() {
+        assert!(filter.contains(&text), "{name} lost {text:?}");
+    }
+}
+
+fn texts() -> impl Iterator<Item = String> {
+    (0..20).map(|i| format!("key {i}"))
+}
+
+/// Where the golden files are.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+}
+
+/// Where one of them is.
+pub(crate) fn path(name: &str) -> PathBuf {
+    folder().join(format!("{name}.malkoha"))
+}
+
+/// All golden files there are, in order: name and bytes.
+pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            (path.file_stem().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap())
+        })
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "there are golden files");
+    files
+}
+
+/// Reads the bytes of a golden file, damaged or not, as what it is.
+pub(crate) fn read(_name: &str, bytes: &[u8]) -> Result<Option<Filter>, Error> {
+    Filter::from_bytes(bytes).map(Some)
+}
+
+/// Writes the golden files that are not there yet.
+pub(crate) fn write_missing(name: &str, bytes: &[u8]) {
+    let path = path(name);
+    if !path.exists() {
+        std::fs::write(path, bytes).unwrap();
+    }
+}

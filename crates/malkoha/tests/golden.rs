@@ -1,0 +1,65 @@
+//! The golden files: what was written once is read for ever, and written the same way again.
+
+mod common;
+#[path = "common/golden.rs"]
+mod golden;
+
+use malkoha::Filter;
+
+#[test]
+fn every_golden_file_opens_and_holds_its_keys() {
+    for (name, spec) in golden::specs() {
+        let filter = Filter::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        golden::check(&name, &filter);
+        assert_eq!(*filter.geometry(), spec.plan().unwrap(), "{name}");
+        if !filter.geometry().kind().is_bloom() {
+            assert!(filter.stats().stash_size > 0, "{name} has a stash");
+        }
+    }
+}
+
+#[test]
+fn golden_files_of_growing_filters_open_and_go_on_growing() {
+    for (name, spec) in golden::growing() {
+        let mut filter = Filter::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        golden::check(&name, &filter);
+        assert_eq!(*filter.geometry(), spec.plan().unwrap(), "{name}");
+        let links = filter.stats().links.len();
+        assert!(links > 2, "{name} has grown");
+        let mut fresh = golden::build(&spec);
+        for key in 1000..3000u64 {
+            filter.insert(&key).unwrap();
+            fresh.insert(&key).unwrap();
+        }
+        assert!(filter == fresh && filter.stats().links.len() > links, "{name} grows as it would have");
+        golden::check_keys(&name, &filter);
+    }
+}
+
+#[test]
+fn todays_writer_gives_the_same_bytes() {
+    for (name, spec) in golden::specs().into_iter().chain(golden::growing()) {
+        let written = std::fs::read(golden::path(&name)).unwrap();
+        assert!(golden::build(&spec).to_bytes().unwrap() == written, "{name} is written otherwise");
+        let again = Filter::from_bytes(&written).unwrap();
+        assert!(again.to_bytes().unwrap() == written, "{name} is not written as it was read");
+    }
+}
+
+#[test]
+fn every_file_there_is_can_be_read() {
+    for (name, bytes) in golden::files() {
+        assert!(golden::read(&name, &bytes).is_ok(), "{name}");
+        assert!(bytes.len() < 16 << 10, "{name} is small");
+    }
+}
+
+#[test]
+#[ignore = "writes the golden files that are not there yet"]
+fn write_golden_files() {
+    for (name, spec) in golden::specs().into_iter().chain(golden::growing()) {
+        let filter = golden::build(&spec);
+        golden::check(&name, &filter);
+        golden::write_missing(&name, &filter.to_bytes().unwrap());
+    }
+}
