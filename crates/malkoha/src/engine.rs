@@ -33,6 +33,11 @@ impl Counters {
         self.most_steps = self.most_steps.max(steps);
     }
 
+    /// Steps per insert that had to walk.
+    pub(crate) fn steps_mean(&self) -> f64 {
+        self.steps as f64 / self.walks.max(1) as f64
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.failures += other.failures;
         self.walks += other.walks;
@@ -124,6 +129,10 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     }
     /// Takes over what a file says: the number of copies and the stash. The words are there already.
     fn restore(&mut self, len: u64, stash: Vec<(u64, u64)>);
+    /// Refuses a stash that no history gives.
+    fn audit_stash(&self) -> Result<(), Flaw> {
+        Ok(())
+    }
     /// Refuses content that no history gives: after this nothing that is done with the filter can panic.
     fn audit(&self) -> Result<(), Flaw>;
     /// What happened, for filters to which it happens.
@@ -140,8 +149,9 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     }
     fn clone_box(&self) -> Box<dyn Engine>;
 
-    /// Adds the keys of an engine of equal geometry; `false` if this kind of filter cannot.
-    fn union(&mut self, other: &dyn Engine) -> bool {
+    /// Sets the bits that are set in an engine of equal geometry, and counts its keys as its own; `false` if this
+    /// kind of filter is not made of bits.
+    fn merge_bits(&mut self, other: &dyn Engine) -> bool {
         let _ = other;
         false
     }

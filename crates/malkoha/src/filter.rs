@@ -5,7 +5,7 @@ use core::fmt;
 use crate::bits::Words;
 use crate::bloom::Fill;
 use crate::chain::Chain;
-use crate::engine::{Engine, Inserted};
+use crate::engine::{Counters, Engine, Inserted};
 use crate::error::{Error, Full, FullAt};
 use crate::geometry::Geometry;
 use crate::key::{Key, KeyHash, KeyHasher};
@@ -19,7 +19,7 @@ const CHUNK: usize = 2048;
 const MOST_THREADS: usize = 16;
 
 /// Keys that are sorted by place at a time when many are stored at once.
-const BULK: usize = 1 << 24;
+pub(crate) const BULK: usize = 1 << 24;
 
 /// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
 ///
@@ -79,6 +79,11 @@ impl Filter {
 
     pub(crate) fn engine_mut(&mut self) -> &mut dyn Engine {
         &mut *self.engine
+    }
+
+    /// Puts another engine of the same geometry in the stead of its own.
+    pub(crate) fn put_engine(&mut self, engine: Box<dyn Engine>) {
+        self.engine = engine;
     }
 
     /// The exact numbers of this filter.
@@ -145,7 +150,7 @@ impl Filter {
     }
 
     #[cold]
-    fn unsupported(&self, operation: &'static str) -> Error {
+    pub(crate) fn unsupported(&self, operation: &'static str) -> Error {
         Error::Unsupported { kind: self.geometry.kind(), operation }
     }
 
@@ -215,7 +220,12 @@ impl Filter {
         })
     }
 
-    fn extend_in_order_of_places<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
+    /// The same, but what was stored stays if a key finds no room.
+    pub(crate) fn extend_in_order_of_places<K: Key + Sync>(
+        &mut self,
+        keys: &[K],
+        threads: usize,
+    ) -> Result<(), Full> {
         let (mut hashes, mut sorted) = (Vec::new(), Vec::new());
         for keys in keys.chunks(BULK) {
             hashes.clear();
@@ -312,39 +322,6 @@ impl Filter {
         Ok(())
     }
 
-    /// Adds all keys of another filter, for Bloom kinds. Both must have the same geometry and seed.
-    ///
-    /// Every key of either filter is found afterwards. With one choice the result is, bit for bit, the filter
-    /// that took all keys itself; with several it has some more bits set, because each of the two chose blocks
-    /// without knowing the keys of the other. The length becomes the sum of both.
-    ///
-    /// ```
-    /// use malkoha::{Kind, Spec};
-    /// let spec = Spec::new(1000, 0.001).kind(Kind::Blocked(2));
-    /// let (mut day, mut night) = (spec.build()?, spec.build()?);
-    /// day.insert("malkoha").unwrap();
-    /// night.insert("owl").unwrap();
-    /// day.union(&night)?;
-    /// assert!(day.contains("malkoha") && day.contains("owl"));
-    /// # Ok::<(), malkoha::Error>(())
-    /// ```
-    pub fn union(&mut self, other: &Self) -> Result<(), Error> {
-        let differs = |what| Err(Error::Geometries { what });
-        if self.geometry.seed() != other.geometry.seed() {
-            return differs("their seeds");
-        }
-        if self.geometry.layout() != other.geometry.layout() {
-            return differs("their sizes or kinds");
-        }
-        if self.engine.union(&*other.engine) {
-            Ok(())
-        } else if self.geometry.is_growing() {
-            Err(Error::Growing { operation: "be united with another" })
-        } else {
-            Err(self.unsupported("be united with another"))
-        }
-    }
-
     /// The set bits of a filter of a Bloom kind, and the rate that they have, whichever keys set them. Reads
     /// the whole table.
     pub fn fill(&self) -> Result<Fill, Error> {
@@ -381,6 +358,16 @@ impl Filter {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What happened since the filter was made.
+    pub(crate) fn counters(&self) -> Counters {
+        self.engine.counters()
+    }
+
+    /// Goes on counting from here.
+    pub(crate) fn count_on(&mut self, counters: Counters) {
+        self.engine.count_on(counters);
     }
 
     /// Facts about the filter at this moment. For Bloom kinds this reads the whole table.

@@ -36,7 +36,7 @@ impl Offsets {
 
 /// What is given of keys, rate and memory; the third follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Given {
+pub(crate) enum Given {
     KeysAndRate(u64, f64),
     KeysAndMemory(u64, u64),
     RateAndMemory(f64, u64),
@@ -60,18 +60,20 @@ enum Given {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "a spec does nothing until it is planned or built"]
 pub struct Spec {
-    given: Given,
-    kind: Kind,
+    pub(crate) given: Given,
+    pub(crate) kind: Kind,
     seed: u64,
     load: Option<f64>,
     dense: bool,
     offsets: Offsets,
     stash: Option<u32>,
     max_steps: u32,
-    threads: usize,
-    growing: bool,
+    pub(crate) threads: usize,
+    pub(crate) growing: bool,
     pattern: Option<Pattern>,
     cost: Option<Cost>,
+    /// Shards among which a key is drawn before its place is.
+    pub(crate) shards: u32,
 }
 
 impl Spec {
@@ -138,6 +140,7 @@ impl Spec {
             growing: false,
             pattern: None,
             cost: None,
+            shards: 1,
         }
     }
 
@@ -266,8 +269,9 @@ impl Spec {
         let (keys, rate, layout) = match self.given {
             Given::KeysAndRate(keys, rate) => (keys, check_rate(rate)?, wish(keys)?.at_rate(rate)?),
             Given::KeysAndMemory(keys, bytes) => {
-                let layout = wish(keys)?.in_memory(bytes)?;
-                (keys, layout.rate(keys), layout)
+                let wish = wish(keys)?;
+                let layout = wish.in_memory(bytes)?;
+                (keys, wish.rate(&layout), layout)
             }
             Given::RateAndMemory(rate, bytes) => {
                 check_rate(rate)?;
@@ -433,10 +437,10 @@ impl Spec {
         if stash > Self::MOST_STASH {
             return refuse("a stash takes at most 65,536 keys; build a larger filter instead");
         }
-        let (kind, offsets, max_steps) = (self.kind, self.offsets, self.max_steps);
+        let Self { kind, offsets, max_steps, shards, .. } = *self;
         Ok(move |keys| match keys {
             0 => Err(Error::NoKeys),
-            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps }),
+            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps, shards }),
         })
     }
 }

@@ -20,9 +20,8 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level of a filter that does not grow.
-    fn of(geometry: &Geometry, items: u64, stash_size: u64) -> Self {
-        let capacity = geometry.capacity();
+    /// The level of a filter that holds so many keys of those that it takes, and so many of them outside its table.
+    pub(crate) fn of(items: u64, capacity: u64, stash_size: u64) -> Self {
         if items >= capacity {
             Self::Full
         } else if items as f64 > 0.9 * capacity as f64 || stash_size > 0 {
@@ -143,11 +142,15 @@ impl Stats {
             memory_bytes: engine.bytes() as u64,
             stash_size,
             insert_failures: counters.failures,
-            steps_mean: counters.steps as f64 / counters.walks.max(1) as f64,
+            steps_mean: counters.steps_mean(),
             steps_max: counters.most_steps,
             predicted_rate: fill.map_or_else(rate, |fill| fill.rate),
             head_room,
-            level: if geometry.is_growing() { Level::Room } else { Level::of(geometry, items, stash_size) },
+            level: if geometry.is_growing() {
+                Level::Room
+            } else {
+                Level::of(items, geometry.capacity(), stash_size)
+            },
             links,
         }
     }

@@ -4,7 +4,7 @@ mod common;
 #[path = "common/golden.rs"]
 mod golden;
 
-use malkoha::Filter;
+use malkoha::{Filter, Sharded};
 
 #[test]
 fn every_golden_file_opens_and_holds_its_keys() {
@@ -47,6 +47,21 @@ fn todays_writer_gives_the_same_bytes() {
 }
 
 #[test]
+fn sharded_filters_open_hold_their_keys_and_are_written_the_same_way() {
+    for (name, spec) in golden::sharded_specs() {
+        let filter = Sharded::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!((5..150u64).all(|key| filter.contains(&key)), "{name}");
+        assert!((0..20).all(|i| filter.contains(&format!("key {i}"))), "{name}");
+        assert_eq!(*filter.geometry(), spec.plan().unwrap(), "{name}");
+        let (built, written) = (golden::build_sharded(&spec), std::fs::read(golden::path(&name)).unwrap());
+        assert!(built == filter && built.to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(filter.to_bytes().unwrap() == written, "{name} is not written as it was read");
+        let refused = Filter::from_bytes(&written).unwrap_err();
+        assert!(refused.to_string().contains("sharded"), "{refused}");
+    }
+}
+
+#[test]
 fn every_file_there_is_can_be_read() {
     for (name, bytes) in golden::files() {
         assert!(golden::read(&name, &bytes).is_ok(), "{name}");
@@ -61,5 +76,8 @@ fn write_golden_files() {
         let filter = golden::build(&spec);
         golden::check(&name, &filter);
         golden::write_missing(&name, &filter.to_bytes().unwrap());
+    }
+    for (name, spec) in golden::sharded_specs() {
+        golden::write_missing(&name, &golden::build_sharded(&spec).to_bytes().unwrap());
     }
 }

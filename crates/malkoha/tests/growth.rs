@@ -249,7 +249,10 @@ fn what_cannot_grow_says_so() {
     assert!(matches!(Spec::new(0, 0.01).growing().plan(), Err(Error::NoKeys)));
     assert!(matches!(Spec::new(10, 1.5).growing().plan(), Err(Error::Rate { got: 1.5 })));
     let blocked = Spec::new(1000, 0.01).kind(Kind::Blocked(1)).growing().build().unwrap();
-    assert_eq!(blocked.clone().union(&blocked), Err(Error::Growing { operation: "be united with another" }));
+    assert_eq!(blocked.clone().merge(&blocked), Err(Error::Growing { operation: "be merged with another" }));
+    for shards in [1, 4] {
+        assert!(matches!(Spec::new(1000, 0.01).growing().sharded(shards).plan(), Err(Error::Option { .. })));
+    }
     let in_memory = Spec::keys_in_memory(1000, 4096).growing().plan().unwrap();
     assert!(in_memory.bytes() <= 4096 && in_memory.predicted_rate(1_000_000) <= in_memory.rate());
 }

@@ -95,7 +95,10 @@ fn flaw(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&
         (follows, "places and fingerprints are no multiple, or of another kind"),
         (link.seed() == last.seed(), "it has another seed"),
         (link.keys() > last.keys(), "it is not larger"),
-        (link.rate() == chain.rate() * share(number), "it has another share of the rate"),
+        (
+            link.rate().to_bits() == (chain.rate() * share(number)).to_bits(),
+            "it has another share of the rate",
+        ),
     ];
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
 }

@@ -6,6 +6,7 @@
 
 use crate::error::Error;
 use crate::kind::Kind;
+use crate::reduce::bits_needed;
 use crate::search::most;
 use crate::spec::Offsets;
 use crate::theory;
@@ -32,18 +33,31 @@ pub(crate) struct Wish {
     pub(crate) offsets: Offsets,
     pub(crate) stash: u32,
     pub(crate) max_steps: u32,
+    /// Shards among which a key is drawn first: that takes bits of its hash too.
+    pub(crate) shards: u32,
 }
 
 impl Wish {
+    /// The rate when the wished keys are in each of the shards.
+    pub(crate) fn rate(&self, layout: &CuckooLayout) -> f64 {
+        let all = |number: u64| number.saturating_mul(u64::from(self.shards));
+        theory::rate(self.kind, all(self.keys), all(layout.places), layout.fingerprints)
+    }
+
+    /// Bits that shard, place and fingerprint take from the 64 of a hash.
+    fn hash_bits(&self, layout: &CuckooLayout) -> u32 {
+        bits_needed(&[u64::from(self.shards), layout.places, layout.fingerprints])
+    }
+
     /// The layout with the narrowest tags whose rate is at most `rate`.
     pub(crate) fn at_rate(&self, rate: f64) -> Result<CuckooLayout, Error> {
         let mut best: Option<CuckooLayout> = None;
         for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
-            if layout.hash_bits() > 64 {
-                return best.ok_or(Error::HashBits { needed: layout.hash_bits() });
+            if self.hash_bits(&layout) > 64 {
+                return best.ok_or(Error::HashBits { needed: self.hash_bits(&layout) });
             }
-            if layout.rate(self.keys) > rate || !self.has_room(&layout) {
+            if self.rate(&layout) > rate || !self.has_room(&layout) {
                 continue;
             }
             if best.is_none_or(|best| layout.bytes() < best.bytes()) {
@@ -54,7 +68,7 @@ impl Wish {
                 break;
             }
         }
-        best.map_or(Err(Error::HashBits { needed: u64::BITS + 1 }), |best| checked(best, self.keys))
+        best.map_or(Err(Error::HashBits { needed: u64::BITS + 1 }), |best| self.checked(best))
     }
 
     /// The layout with the widest tags that fits into `bytes` of memory.
@@ -63,7 +77,7 @@ impl Wish {
         let mut least = u64::MAX;
         for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
-            if layout.hash_bits() > 64 {
+            if self.hash_bits(&layout) > 64 {
                 break;
             }
             if !self.has_room(&layout) {
@@ -75,7 +89,7 @@ impl Wish {
             }
         }
         match best {
-            Some(layout) => checked(layout, self.keys),
+            Some(layout) => self.checked(layout),
             None if least == u64::MAX => Err(Error::TooLarge { keys: self.keys }),
             None => Err(Error::Memory { bytes, least }),
         }
@@ -115,7 +129,7 @@ impl Wish {
                 && wish.has_room(&layout)
         };
         let keys = most(fits);
-        checked(layout, keys).map(|layout| (keys, layout))
+        Self { keys, ..*self }.checked(layout).map(|layout| (keys, layout))
     }
 
     /// The layout with tags of `bits` bits, whatever rate they give.
@@ -270,6 +284,17 @@ impl Wish {
         }
         poisson_above(expected, layout.stash.saturating_sub(RESERVE)) <= FAILURE
     }
+
+    /// Refuses what cannot be addressed or hashed.
+    fn checked(&self, layout: CuckooLayout) -> Result<CuckooLayout, Error> {
+        if layout.table_bits().is_none() {
+            return Err(Error::TooLarge { keys: self.keys });
+        }
+        match self.hash_bits(&layout) {
+            needed @ 65.. => Err(Error::HashBits { needed }),
+            _ => Ok(layout),
+        }
+    }
 }
 
 /// A count, rounded up.
@@ -300,15 +325,4 @@ fn poisson_above(mean: f64, most: u32) -> f64 {
         }
     }
     above
-}
-
-/// Refuses what cannot be addressed or hashed.
-fn checked(layout: CuckooLayout, keys: u64) -> Result<CuckooLayout, Error> {
-    if layout.table_bits().is_none() {
-        return Err(Error::TooLarge { keys });
-    }
-    match layout.hash_bits() {
-        needed @ 65.. => Err(Error::HashBits { needed }),
-        _ => Ok(layout),
-    }
 }

@@ -258,8 +258,7 @@ impl Numbers {
         let Layout::Cuckoo(layout) = layout else {
             return Ok((self.within(field::COPIES, 0..=MOST_COPIES)?, self.within(field::STASHED, 0..=0)?));
         };
-        let groups = if layout.subtable_bits == 0 { 1 } else { layout.places >> layout.subtable_bits };
-        let stashed = self.within(field::STASHED, 0..=groups.saturating_mul(u64::from(layout.stash)))?;
+        let stashed = self.within(field::STASHED, 0..=layout.stash_room())?;
         let copies = self.within(field::COPIES, stashed..=layout.slots.saturating_add(stashed))?;
         Ok((copies, stashed))
     }

@@ -5,6 +5,7 @@
 //!   compound    outline | record | record | ..          things made of several: compound.rs
 //!   section     content | zeros | checksum              what both are made of: section.rs
 //!   file        temporary, sync, rename, sync           save.rs
+//!   map         the table where the file is             map.rs
 //! ```
 //!
 //! `docs/FORMAT.md` is the specification; `format.rs` has its numbers. Reading trusts nothing: a header is verified
@@ -20,6 +21,7 @@
 mod compound;
 mod format;
 mod header;
+mod map;
 mod record;
 mod save;
 mod section;
@@ -38,7 +40,8 @@ use crate::filter::Filter;
 pub(crate) use compound::{
     MOST_NUMBERS, MOST_PARTS, bad_number, compound_bytes, read_compound, write_compound,
 };
-pub(crate) use format::Form;
+pub(crate) use format::{Form, MOST_COPIES};
+pub use map::Mapped;
 pub(crate) use save::save;
 pub(crate) use section::Input;
 
