@@ -2,6 +2,7 @@
 
 use crate::bloom::Fill;
 use crate::error::Full;
+use crate::filter::Filter;
 use crate::key::{KeyHash, KeyHasher};
 
 /// What became of a key that was to be stored only once.
@@ -30,6 +31,11 @@ impl Counters {
         self.walks += 1;
         self.steps += steps;
         self.most_steps = self.most_steps.max(steps);
+    }
+
+    /// Steps per insert that had to walk.
+    pub(crate) fn steps_mean(&self) -> f64 {
+        self.steps as f64 / self.walks.max(1) as f64
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -123,6 +129,10 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     }
     /// Takes over what a file says: the number of copies and the stash. The words are there already.
     fn restore(&mut self, len: u64, stash: Vec<(u64, u64)>);
+    /// Refuses a stash that no history gives.
+    fn audit_stash(&self) -> Result<(), Flaw> {
+        Ok(())
+    }
     /// Refuses content that no history gives: after this nothing that is done with the filter can panic.
     fn audit(&self) -> Result<(), Flaw>;
     /// What happened, for filters to which it happens.
@@ -133,10 +143,15 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn count_on(&mut self, counters: Counters) {
         let _ = counters;
     }
+    /// The filters that it is made of, if it is made of several; they have the content then.
+    fn links(&self) -> &[Filter] {
+        &[]
+    }
     fn clone_box(&self) -> Box<dyn Engine>;
 
-    /// Adds the keys of an engine of equal geometry; `false` if this kind of filter cannot.
-    fn union(&mut self, other: &dyn Engine) -> bool {
+    /// Sets the bits that are set in an engine of equal geometry, and counts its keys as its own; `false` if this
+    /// kind of filter is not made of bits.
+    fn merge_bits(&mut self, other: &dyn Engine) -> bool {
         let _ = other;
         false
     }

@@ -55,6 +55,35 @@ impl fmt::Display for FullAt {
 
 impl core::error::Error for FullAt {}
 
+/// Some keys of a slice found no room in their shards; all others are in.
+///
+/// ```
+/// let filter = malkoha::Spec::new(10, 0.01).sharded(2).build()?;
+/// let keys: Vec<u64> = (0..1000).collect();
+/// let refused = filter.insert_slice(&keys).unwrap_err();
+/// for (at, key) in keys.iter().enumerate().filter(|(at, _)| !refused.indices.contains(at)) {
+///     assert!(filter.contains(key), "{at}");
+/// }
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Where in the slice the refused keys are, ascending.
+    pub indices: Vec<usize>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} keys of the slice found no room, all others are in; remove keys or build a larger filter",
+            self.indices.len()
+        )
+    }
+}
+
+impl core::error::Error for Refused {}
+
 /// Why a filter could not be planned, built or asked.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -88,6 +117,13 @@ pub enum Error {
         kind: Kind,
         /// The largest number allowed; the smallest is 1.
         most: u8,
+    },
+    /// A sharded filter does not exist with this number of shards.
+    Shards {
+        /// What was asked for.
+        got: u32,
+        /// The largest number allowed; the smallest is 1.
+        most: u32,
     },
     /// An option makes no sense for this kind of filter.
     Option {
@@ -130,10 +166,24 @@ pub enum Error {
         /// What was asked of it.
         operation: &'static str,
     },
-    /// Two filters cannot be united because their geometries differ.
+    /// A growing filter does not offer the operation.
+    Growing {
+        /// What was asked of it.
+        operation: &'static str,
+    },
+    /// Two filters cannot be merged because their geometries differ.
     Geometries {
-        /// What differs.
-        what: &'static str,
+        /// What differs, and how.
+        what: String,
+    },
+    /// Two filters cannot be merged because one of them has no room for both. It has not changed.
+    MergeFull {
+        /// Copies that the two hold together.
+        copies: u64,
+        /// Copies that the filter takes reliably.
+        room: u64,
+        /// So many copies found no place, or more.
+        left_over: u64,
     },
     /// Bytes that should be a filter are not, or are damaged.
     Corrupt {
@@ -192,6 +242,9 @@ impl fmt::Display for Error {
                 write!(f, "{kind} does not exist; give it {least} to {most} slots per place")
             }
             Self::Choices { kind, most } => write!(f, "{kind} does not exist; give it 1 to {most} choices"),
+            Self::Shards { got, most } => {
+                write!(f, "a filter of {got} shards is not possible; ask for 1 to {most}")
+            }
             Self::Option { kind, what } => write!(f, "{kind}: {what}"),
             Self::Memory { bytes, least } => {
                 write!(
@@ -219,10 +272,18 @@ impl fmt::Display for Error {
                 let other = if kind.is_bloom() { "cuckoo kind, such as sorted" } else { "Bloom kind" };
                 write!(f, "a {kind} filter cannot {operation}; build one of a {other}")
             }
+            Self::Growing { operation } => {
+                write!(f, "a growing filter cannot {operation}; build one that does not grow from all keys")
+            }
             Self::Geometries { what } => write!(
                 f,
-                "the filters differ in {what}; only filters of equal geometry and seed can be united: plan once and \
-                 build all of them from that geometry"
+                "the filters differ in {what}; only filters of equal layout and seed can be merged: plan once and build all of \
+                 them from that geometry"
+            ),
+            Self::MergeFull { copies, room, left_over } => write!(
+                f,
+                "the filters hold {copies} copies together, and this one takes {room} reliably: {left_over} or more \
+                 are too many, and nothing has changed; merge into a larger filter"
             ),
             Self::Corrupt { part, offset, what } => write!(
                 f,

@@ -1,12 +1,14 @@
 //! `Spec`: what the caller wishes.
 
 use crate::bloom::{self, BlockedWish, Cost, Pattern, PlainWish};
+use crate::chain;
 use crate::cuckoo::Wish;
 use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::geometry::{Geometry, Layout};
 use crate::key::Key;
 use crate::kind::Kind;
+use crate::search::most;
 use crate::theory;
 
 /// How far apart the two places of a key are, for kinds with signed offsets.
@@ -34,7 +36,7 @@ impl Offsets {
 
 /// What is given of keys, rate and memory; the third follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Given {
+pub(crate) enum Given {
     KeysAndRate(u64, f64),
     KeysAndMemory(u64, u64),
     RateAndMemory(f64, u64),
@@ -58,17 +60,20 @@ enum Given {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "a spec does nothing until it is planned or built"]
 pub struct Spec {
-    given: Given,
-    kind: Kind,
+    pub(crate) given: Given,
+    pub(crate) kind: Kind,
     seed: u64,
     load: Option<f64>,
     dense: bool,
     offsets: Offsets,
     stash: Option<u32>,
     max_steps: u32,
-    threads: usize,
+    pub(crate) threads: usize,
+    pub(crate) growing: bool,
     pattern: Option<Pattern>,
     cost: Option<Cost>,
+    /// Shards among which a key is drawn before its place is.
+    pub(crate) shards: u32,
 }
 
 impl Spec {
@@ -132,8 +137,10 @@ impl Spec {
             stash: None,
             max_steps: Self::DEFAULT_MAX_STEPS,
             threads: 1,
+            growing: false,
             pattern: None,
             cost: None,
+            shards: 1,
         }
     }
 
@@ -203,6 +210,32 @@ impl Spec {
         self
     }
 
+    /// A filter that grows: when the planned keys are in, a larger table is added, and so on. The rate is promised
+    /// for any number of keys, so that later tables have longer fingerprints; lookups ask all tables. For
+    /// [`Kind::Flexible`], [`Kind::Windowed`] and [`Kind::Sorted`], which still remove, and for Bloom kinds. With
+    /// [`keys_in_memory`](Self::keys_in_memory) the memory is that of the first table.
+    ///
+    /// What it costs, and when to build anew instead, is said in `docs/DESIGN.md` under "Growth". In short: a filter
+    /// planned for the right number is smaller and quicker; after growing a thousandfold a key costs about six bits
+    /// more and a lookup asks ten tables, most of which are small enough to be in the cache.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let mut filter = Spec::new(1000, 0.001).growing().build()?;
+    /// for key in 0..20_000u64 {
+    ///     filter.insert(&key).unwrap();
+    /// }
+    /// assert!((0..20_000u64).all(|key| filter.contains(&key)));
+    /// assert!(filter.remove(&7u64)?);
+    /// assert_eq!(filter.stats().links.len(), 5);
+    /// assert!(filter.stats().predicted_rate <= 0.001);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn growing(mut self) -> Self {
+        self.growing = true;
+        self
+    }
+
     /// How the bits of a key lie in its block, for [`Kind::Blocked`]. Unless asked otherwise they are random.
     ///
     /// ```
@@ -226,6 +259,9 @@ impl Spec {
     /// The exact numbers that follow, without allocating anything.
     pub fn plan(&self) -> Result<Geometry, Error> {
         self.kind.check()?;
+        if self.growing {
+            return self.plan_growing();
+        }
         if self.kind.is_bloom() {
             return self.plan_bloom();
         }
@@ -233,8 +269,9 @@ impl Spec {
         let (keys, rate, layout) = match self.given {
             Given::KeysAndRate(keys, rate) => (keys, check_rate(rate)?, wish(keys)?.at_rate(rate)?),
             Given::KeysAndMemory(keys, bytes) => {
-                let layout = wish(keys)?.in_memory(bytes)?;
-                (keys, layout.rate(keys), layout)
+                let wish = wish(keys)?;
+                let layout = wish.in_memory(bytes)?;
+                (keys, wish.rate(&layout), layout)
             }
             Given::RateAndMemory(rate, bytes) => {
                 check_rate(rate)?;
@@ -268,6 +305,29 @@ impl Spec {
         let mut filter = self.build()?;
         filter.extend(keys, self.threads).map_err(|Full| Error::TooManyKeys { keys: keys.len() as u64 })?;
         Ok(filter)
+    }
+
+    /// The geometry that a growing filter begins with.
+    fn plan_growing(&self) -> Result<Geometry, Error> {
+        let refuse = |what| Err(Error::Option { kind: self.kind, what });
+        if !self.kind.is_signed() && !self.kind.is_bloom() {
+            return refuse("only flexible, windowed, sorted and Bloom filters grow without losing keys");
+        }
+        if matches!(self.offsets, Offsets::Near(_)) {
+            return refuse(
+                "near offsets depend on the width of tags, which grows; ask for local or whole ones",
+            );
+        }
+        let part = |rate| check_rate(rate).map(|rate| rate * chain::share(0));
+        let given = match self.given {
+            Given::KeysAndRate(keys, rate) => Given::KeysAndRate(keys, part(rate)?),
+            Given::KeysAndMemory(..) => self.given,
+            Given::RateAndMemory(rate, bytes) => Given::RateAndMemory(part(rate)?, bytes),
+        };
+        let first = Self { given, growing: false, ..*self }.plan()?;
+        let load = if self.kind.is_bloom() { 1.0 } else { self.wish()?(first.keys())?.load };
+        let geometry = first.growing(chain::Growth { load, offsets: self.offsets });
+        check_rate(geometry.rate()).map(|_| geometry)
     }
 
     /// The same for the Bloom family.
@@ -377,28 +437,14 @@ impl Spec {
         if stash > Self::MOST_STASH {
             return refuse("a stash takes at most 65,536 keys; build a larger filter instead");
         }
-        let (kind, offsets, max_steps) = (self.kind, self.offsets, self.max_steps);
+        let Self { kind, offsets, max_steps, shards, .. } = *self;
         Ok(move |keys| match keys {
             0 => Err(Error::NoKeys),
-            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps }),
+            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps, shards }),
         })
     }
 }
 
 fn check_rate(rate: f64) -> Result<f64, Error> {
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(Error::Rate { got: rate }) }
-}
-
-/// The largest number for which `fits` holds, given that it holds up to some number and not beyond.
-fn most(fits: impl Fn(u64) -> bool) -> u64 {
-    let mut beyond = 1u64;
-    while beyond < 1 << 62 && fits(beyond) {
-        beyond *= 2;
-    }
-    let mut below = beyond / 2;
-    while beyond - below > 1 {
-        let middle = below + (beyond - below) / 2;
-        if fits(middle) { below = middle } else { beyond = middle }
-    }
-    below.max(1)
 }

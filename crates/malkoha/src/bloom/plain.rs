@@ -88,9 +88,9 @@ impl Bloom {
     /// # Panics
     ///
     /// If the layouts differ.
-    pub fn union(&mut self, other: &Self) {
-        assert_eq!(self.layout, other.layout, "only equal layouts can be united");
-        Engine::union(self, other);
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(self.layout, other.layout, "only equal layouts can be merged");
+        self.merge_bits(other);
     }
 
     /// The number of inserts.
@@ -169,9 +169,9 @@ impl Engine for Bloom {
         audit_count(self.len, self.fill().set, self.layout.key_bits)
     }
 
-    fn union(&mut self, other: &dyn Engine) -> bool {
-        unite(&mut self.words, other.words());
-        self.len += other.len();
+    fn merge_bits(&mut self, other: &dyn Engine) -> bool {
+        set_bits(&mut self.words, other.words());
+        self.len = self.len.saturating_add(other.len());
         true
     }
 
@@ -194,7 +194,7 @@ pub(super) fn audit_count(len: u64, set: u64, key_bits: u32) -> Result<(), Flaw>
 }
 
 /// Sets the bits that are set in `other`.
-pub(super) fn unite(words: &mut [u64], other: &[u64]) {
+pub(super) fn set_bits(words: &mut [u64], other: &[u64]) {
     for (word, more) in words.iter_mut().zip(other) {
         *word |= more;
     }

@@ -172,7 +172,7 @@ impl BlockedWish {
 }
 
 /// Refuses what no filter of this family can do.
-fn check(keys: u64, rate: f64) -> Result<(), Error> {
+pub(crate) fn check(keys: u64, rate: f64) -> Result<(), Error> {
     if keys == 0 {
         return Err(Error::NoKeys);
     }

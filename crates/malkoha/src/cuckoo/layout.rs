@@ -163,6 +163,12 @@ impl CuckooLayout {
         self.tag.bits
     }
 
+    /// Keys that may be kept outside the table, from all subtables together.
+    pub(crate) fn stash_room(&self) -> u64 {
+        let groups = if self.subtable_bits == 0 { 1 } else { self.places >> self.subtable_bits };
+        groups.saturating_mul(u64::from(self.stash))
+    }
+
     /// Bits of memory per slot.
     #[must_use]
     pub fn slot_bits(&self) -> f64 {

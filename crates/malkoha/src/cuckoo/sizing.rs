@@ -6,6 +6,8 @@
 
 use crate::error::Error;
 use crate::kind::Kind;
+use crate::reduce::bits_needed;
+use crate::search::most;
 use crate::spec::Offsets;
 use crate::theory;
 
@@ -31,18 +33,31 @@ pub(crate) struct Wish {
     pub(crate) offsets: Offsets,
     pub(crate) stash: u32,
     pub(crate) max_steps: u32,
+    /// Shards among which a key is drawn first: that takes bits of its hash too.
+    pub(crate) shards: u32,
 }
 
 impl Wish {
+    /// The rate when the wished keys are in each of the shards.
+    pub(crate) fn rate(&self, layout: &CuckooLayout) -> f64 {
+        let all = |number: u64| number.saturating_mul(u64::from(self.shards));
+        theory::rate(self.kind, all(self.keys), all(layout.places), layout.fingerprints)
+    }
+
+    /// Bits that shard, place and fingerprint take from the 64 of a hash.
+    fn hash_bits(&self, layout: &CuckooLayout) -> u32 {
+        bits_needed(&[u64::from(self.shards), layout.places, layout.fingerprints])
+    }
+
     /// The layout with the narrowest tags whose rate is at most `rate`.
     pub(crate) fn at_rate(&self, rate: f64) -> Result<CuckooLayout, Error> {
         let mut best: Option<CuckooLayout> = None;
         for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
-            if layout.hash_bits() > 64 {
-                return best.ok_or(Error::HashBits { needed: layout.hash_bits() });
+            if self.hash_bits(&layout) > 64 {
+                return best.ok_or(Error::HashBits { needed: self.hash_bits(&layout) });
             }
-            if layout.rate(self.keys) > rate || !self.has_room(&layout) {
+            if self.rate(&layout) > rate || !self.has_room(&layout) {
                 continue;
             }
             if best.is_none_or(|best| layout.bytes() < best.bytes()) {
@@ -53,7 +68,7 @@ impl Wish {
                 break;
             }
         }
-        best.map_or(Err(Error::HashBits { needed: u64::BITS + 1 }), |best| checked(best, self.keys))
+        best.map_or(Err(Error::HashBits { needed: u64::BITS + 1 }), |best| self.checked(best))
     }
 
     /// The layout with the widest tags that fits into `bytes` of memory.
@@ -62,7 +77,7 @@ impl Wish {
         let mut least = u64::MAX;
         for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
-            if layout.hash_bits() > 64 {
+            if self.hash_bits(&layout) > 64 {
                 break;
             }
             if !self.has_room(&layout) {
@@ -74,21 +89,54 @@ impl Wish {
             }
         }
         match best {
-            Some(layout) => checked(layout, self.keys),
+            Some(layout) => self.checked(layout),
             None if least == u64::MAX => Err(Error::TooLarge { keys: self.keys }),
             None => Err(Error::Memory { bytes, least }),
         }
+    }
+
+    /// The layout with 2^`doublings` times the places and 2^`bits` times the fingerprints of another of this
+    /// kind, and the most keys that it takes at this rate. Only for signed offsets that do not stay near.
+    ///
+    /// The number of pairs of first place and fingerprint is a multiple of the other's. Both draws together are
+    /// one draw of a pair, so that the pair of a key in the other layout is the pair here, divided and rounded
+    /// down: keys with equal pairs here have equal pairs there.
+    pub(crate) fn refined(
+        &self,
+        coarse: &CuckooLayout,
+        (doublings, bits): (u32, u32),
+        rate: f64,
+    ) -> Result<(u64, CuckooLayout), Error> {
+        debug_assert!(self.kind.is_signed() && !matches!(self.offsets, Offsets::Near(_)));
+        let too_large = || Error::HashBits { needed: coarse.hash_bits() + doublings + bits };
+        let tag_bits = coarse.tag.bits + bits;
+        if !CuckooLayout::tag_widths(self.kind).contains(&tag_bits) {
+            return Err(too_large());
+        }
+        let mut layout = self.with_tags(tag_bits);
+        let scaled = |number: u64, by: u32| number.checked_mul(1u64.checked_shl(by)?);
+        let places = scaled(coarse.places, doublings).ok_or_else(too_large)?;
+        layout.set_places(places).ok_or_else(too_large)?;
+        layout.fingerprints = scaled(coarse.fingerprints, bits).ok_or_else(too_large)?;
+        if layout.hash_bits() > 64 {
+            return Err(too_large());
+        }
+        layout.ring = self.ring(&mut layout);
+        let fits = |keys: u64| {
+            let wish = Self { keys, ..*self };
+            wish.slots_for(keys).is_some_and(|slots| slots <= layout.slots)
+                && layout.rate(keys) <= rate
+                && wish.has_room(&layout)
+        };
+        let keys = most(fits);
+        Self { keys, ..*self }.checked(layout).map(|layout| (keys, layout))
     }
 
     /// The layout with tags of `bits` bits, whatever rate they give.
     fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
         let kind = self.kind;
         let l = u64::from(kind.slots_per_place());
-        let mut layout = CuckooLayout {
-            stash: self.stash,
-            max_steps: self.max_steps,
-            ..CuckooLayout::with_tags(kind, bits)
-        };
+        let mut layout = self.with_tags(bits);
         let slots = self.slots_for(self.keys).ok_or(Error::TooLarge { keys: self.keys })?;
         match kind {
             Kind::Classic(_) | Kind::SemiSorted => {
@@ -107,6 +155,12 @@ impl Wish {
         }
         layout.set_places(layout.places).ok_or(Error::TooLarge { keys: self.keys })?;
         Ok(layout)
+    }
+
+    /// A layout with tags of `bits` bits that has no places as yet.
+    fn with_tags(&self, bits: u32) -> CuckooLayout {
+        let Self { kind, stash, max_steps, .. } = *self;
+        CuckooLayout { stash, max_steps, ..CuckooLayout::with_tags(kind, bits) }
     }
 
     /// Slots for `keys` keys at the wished load, with spare ones for the fluctuation of small tables; `None`
@@ -230,6 +284,17 @@ impl Wish {
         }
         poisson_above(expected, layout.stash.saturating_sub(RESERVE)) <= FAILURE
     }
+
+    /// Refuses what cannot be addressed or hashed.
+    fn checked(&self, layout: CuckooLayout) -> Result<CuckooLayout, Error> {
+        if layout.table_bits().is_none() {
+            return Err(Error::TooLarge { keys: self.keys });
+        }
+        match self.hash_bits(&layout) {
+            needed @ 65.. => Err(Error::HashBits { needed }),
+            _ => Ok(layout),
+        }
+    }
 }
 
 /// A count, rounded up.
@@ -260,15 +325,4 @@ fn poisson_above(mean: f64, most: u32) -> f64 {
         }
     }
     above
-}
-
-/// Refuses what cannot be addressed or hashed.
-fn checked(layout: CuckooLayout, keys: u64) -> Result<CuckooLayout, Error> {
-    if layout.table_bits().is_none() {
-        return Err(Error::TooLarge { keys });
-    }
-    match layout.hash_bits() {
-        needed @ 65.. => Err(Error::HashBits { needed }),
-        _ => Ok(layout),
-    }
 }

@@ -5,6 +5,7 @@
 //!   compound    outline | record | record | ..          things made of several: compound.rs
 //!   section     content | zeros | checksum              what both are made of: section.rs
 //!   file        temporary, sync, rename, sync           save.rs
+//!   map         the table where the file is             map.rs
 //! ```
 //!
 //! `docs/FORMAT.md` is the specification; `format.rs` has its numbers. Reading trusts nothing: a header is verified
@@ -20,6 +21,7 @@
 mod compound;
 mod format;
 mod header;
+mod map;
 mod record;
 mod save;
 mod section;
@@ -30,6 +32,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::chain;
 use crate::error::Error;
 use crate::filter::Filter;
 
@@ -37,7 +40,8 @@ use crate::filter::Filter;
 pub(crate) use compound::{
     MOST_NUMBERS, MOST_PARTS, bad_number, compound_bytes, read_compound, write_compound,
 };
-pub(crate) use format::Form;
+pub(crate) use format::{Form, MOST_COPIES};
+pub use map::Mapped;
 pub(crate) use save::save;
 pub(crate) use section::Input;
 
@@ -127,7 +131,11 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        to_bytes(record::bytes(self), |out| self.write(out))
+        let bytes = match self.geometry().growth() {
+            Some(growth) => chain::bytes(growth, self.engine().links()),
+            None => record::bytes(self),
+        };
+        to_bytes(bytes, |out| self.write(out))
     }
 
     /// Reads a filter from bytes and verifies all of them. The bytes may come from anywhere: what is not sound is
@@ -151,10 +159,16 @@ impl Filter {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        record::write(self, out)
+        match self.geometry().growth() {
+            Some(growth) => chain::write(out, growth, self.engine().links()),
+            None => record::write(self, out),
+        }
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+        if input.form()? == Form::Chain {
+            return chain::read(input);
+        }
         input.expect(Form::Single)?;
         record::read(input)
     }

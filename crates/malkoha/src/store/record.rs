@@ -79,6 +79,11 @@ impl Opening {
         Ok(filter)
     }
 
+    /// Refuses a filter whose stash no history gives.
+    pub(super) fn audit_stash(&self, filter: &Filter) -> Result<(), Error> {
+        filter.engine().audit_stash().map_err(|flaw| self.error(flaw))
+    }
+
     /// Refuses a filter whose content no history gives.
     pub(super) fn audit(&self, filter: &Filter) -> Result<(), Error> {
         let bits = self.header.geometry.table_bits().expect("looked at when the header was read");
@@ -87,10 +92,15 @@ impl Opening {
             let outside = if begin >= bits { word } else { word >> (bits - begin) };
             if outside != 0 {
                 let what = "a bit beyond the end of the table is set";
-                return Err(Error::corrupt("table", self.table + begin / 8, what));
+                return Err(self.error(Flaw::Table { bit: begin, what }));
             }
         }
-        filter.engine().audit().map_err(|flaw| match flaw {
+        filter.engine().audit().map_err(|flaw| self.error(flaw))
+    }
+
+    /// Says where in the input a flaw is.
+    fn error(&self, flaw: Flaw) -> Error {
+        match flaw {
             Flaw::Table { bit, what } => Error::corrupt("table", self.table + bit / 8, what),
             Flaw::Stash { index, what } => {
                 let stash = self.begin + section_bytes(8 * HEADER_NUMBERS as u64).expect("a few bytes");
@@ -100,7 +110,7 @@ impl Opening {
                 let what = format!("{} where the table tells of {there}", self.header.copies);
                 Error::corrupt(field::COPIES.name, self.begin + field::COPIES.offset, what)
             }
-        })
+        }
     }
 }
 
