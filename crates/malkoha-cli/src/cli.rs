@@ -50,6 +50,8 @@ pub(crate) enum Command {
     /// Remove keys from a filter. Only keys that are stored may be removed: another one may take the place of a stored
     /// key that looks the same, and that key is then no longer found.
     Remove(ChangeArgs),
+    /// Unite filters of equal geometry into a new one.
+    Merge(MergeArgs),
     /// Show what a filter is and how full it is.
     Info(InfoArgs),
     /// Check every byte of filters.
@@ -199,6 +201,23 @@ pub(crate) struct ChangeArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The file to write; replaced only when the filter is complete.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// Keep every copy of a key that is in several filters, so that it can be removed as often; otherwise it is
+    /// stored once.
+    #[arg(long)]
+    pub(crate) copies: bool,
+
+    /// The filters: of the same kind, rate, seed and planned number of keys, so build them with equal options
+    /// and --keys.
+    #[arg(value_name = "FILTER", required = true, num_args = 2..)]
+    pub(crate) filters: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct InfoArgs {
     /// The filter.
     #[arg(value_name = "FILTER")]
@@ -222,9 +241,9 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Different lines expected.
+    /// Different lines expected: the memory is then constant. Unless told, the filter grows.
     #[arg(long, short = 'n', value_parser = units::count)]
-    pub(crate) keys: u64,
+    pub(crate) keys: Option<u64>,
 
     /// The chance that a line is dropped though it is new.
     #[arg(long, short, visible_alias = "fpr", default_value = "1e-6", value_parser = units::rate)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use malkoha::Filter;
+use malkoha::{Filter, Stats};
 
 use crate::cli::KeyArgs;
 use crate::input::{Source, kmers};
@@ -53,6 +53,16 @@ pub(crate) fn source(
     Ok(Source::new(inputs, args.format, kmer, bar))
 }
 
+/// How many keys more it takes.
+fn room(stats: &Stats) -> String {
+    let keys = grouped(stats.head_room);
+    match stats.links.len() {
+        0 => format!("{keys} more keys ({})", stats.level),
+        1 => format!("{keys} more keys before it grows"),
+        links => format!("{keys} more keys before it grows beyond its {links} links"),
+    }
+}
+
 /// What a filter is and how full it is.
 pub(crate) fn describe(report: &mut Report, filter: &Filter) {
     let (geometry, stats) = (filter.geometry(), filter.stats());
@@ -61,5 +71,5 @@ pub(crate) fn describe(report: &mut Report, filter: &Filter) {
         .fact("filter", size)
         .fact("load", format_args!("{:.3} of at most {:.3}", stats.load, stats.threshold))
         .fact("rate", format_args!("{} predicted", rate_in_words(stats.predicted_rate)))
-        .fact("room", format_args!("{} more keys ({})", grouped(stats.head_room), stats.level));
+        .fact("room", room(&stats));
 }

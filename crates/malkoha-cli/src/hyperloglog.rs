@@ -1,4 +1,4 @@
-//! How many different keys there are, from 64 KiB: HyperLogLog with the estimator of Ertl (2017, algorithm 6).
+//! How many different keys there are, from 64 KiB: `HyperLogLog` with the estimator of Ertl (2017, algorithm 6).
 
 use malkoha::KeyHash;
 
@@ -26,7 +26,6 @@ impl HyperLogLog {
     pub(crate) fn add(&mut self, hashes: &[KeyHash]) {
         for hash in hashes {
             let bits = hash.to_raw();
-            #[expect(clippy::cast_possible_truncation, reason = "16 bits")]
             let register = &mut self.registers[(bits >> COUNTED_BITS) as usize];
             // The bit that is set ends the longest run that is counted.
             let zeros = ((bits << INDEX_BITS) | (1 << (INDEX_BITS - 1))).leading_zeros();

@@ -103,8 +103,8 @@ mod tests {
     impl Lines {
         fn new(name: &str, lines: u32) -> Self {
             let path = std::env::temp_dir().join(format!("malkoha-pipeline-{}-{name}", std::process::id()));
-            let text: String = (0..lines).map(|line| format!("line {line}\n")).collect();
-            std::fs::write(&path, text).unwrap();
+            let text: Vec<_> = (0..lines).map(|line| format!("line {line}\n")).collect();
+            std::fs::write(&path, text.concat()).unwrap();
             Self(path)
         }
 

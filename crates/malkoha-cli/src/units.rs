@@ -135,7 +135,7 @@ fn scaled(mut value: f64, units: &[&str]) -> String {
 
 /// A rate with three digits, and as one in so many: `0.000977 (1 in 1,024)`.
 pub(crate) fn rate_in_words(rate: f64) -> String {
-    if !(rate > 1e-18) {
+    if rate < 1e-18 {
         return "0".to_owned();
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 1e18, and positive")]

@@ -118,3 +118,58 @@ fn info_and_verify_say_what_a_file_holds() {
     assert_eq!(info["keys"], 2);
     assert!(scene.run("verify f.malkoha f.malkoha").ok().contains("f.malkoha: sound, windowed:3, 2 keys"));
 }
+
+#[test]
+fn filters_are_merged_without_their_keys() {
+    let scene = Scene::new("merge");
+    scene.write("a.txt", lines("key", 0..3000));
+    scene.write("b.txt", lines("key", 2000..5000));
+    scene.write("c.txt", lines("other", 0..3000));
+    for kind in ["sorted", "windowed:4", "semisorted", "simplified", "bloom", "blocked:2"] {
+        for name in ["a", "b", "c"] {
+            scene
+                .run(&format!("build --keys 9k --rate 1e-6 --kind {kind} -o {name}.malkoha {name}.txt"))
+                .ok();
+        }
+        let said = scene.run("merge -o all.malkoha a.malkoha b.malkoha c.malkoha").ok();
+        assert!(said.contains("9,000 in 3 filters"), "{kind}: {said}");
+        assert_eq!(scene.run("query -c all.malkoha a.txt b.txt c.txt").ok().trim(), "9000", "{kind}");
+    }
+    scene.run("build --keys 3k --rate 1e-6 -o a.malkoha a.txt").ok();
+    scene.run("build --keys 3k --rate 1e-6 -o b.malkoha b.txt").ok();
+    scene.run("build --keys 4k --rate 1e-6 -o c.malkoha c.txt").ok();
+    std::fs::remove_file(scene.path("all.malkoha")).unwrap();
+    scene.run("merge -o all.malkoha a.malkoha c.malkoha").fails(&["c.malkoha", "a.malkoha", "differ"]);
+    scene.run("merge -o all.malkoha a.malkoha b.malkoha").fails(&["b.malkoha", "a.malkoha"]);
+    scene.run("merge -o all.malkoha a.malkoha").fails(&["FILTER"]);
+    assert!(!scene.files().contains(&"all.malkoha".to_owned()));
+}
+
+#[test]
+fn copies_are_kept_if_asked_for() {
+    let scene = Scene::new("copies");
+    for name in ["a", "b"] {
+        scene.run_with(&format!("build --keys 100 --rate 1e-9 -o {name}.malkoha"), "owl\n").ok();
+    }
+    let stored = |options: &str| {
+        scene.run(&format!("merge {options} -o c.malkoha a.malkoha b.malkoha")).ok();
+        let info = scene.run("info --json c.malkoha").ok();
+        serde_json::from_str::<serde_json::Value>(&info).unwrap()["keys"].as_u64().unwrap()
+    };
+    assert_eq!(stored(""), 1);
+    assert_eq!(stored("--copies"), 2);
+}
+
+#[test]
+fn a_filter_of_a_stream_grows() {
+    let scene = Scene::new("grows");
+    let members = lines("member", 0..1_200_000);
+    let said = scene.run_with("build -o f.malkoha --rate 1% -", &members).ok();
+    assert!(said.contains("beyond its 2 links"), "{said}");
+    assert_eq!(scene.run_with("query -c f.malkoha", &members).ok().trim(), "1200000");
+    let wrong: f64 =
+        scene.run_with("query -c f.malkoha", lines("stranger", 0..100_000)).out.trim().parse().unwrap();
+    assert!(wrong <= 1000.0 + 4.0 * 1000f64.sqrt(), "{wrong} of 100,000 at a rate of at most 1 %");
+    scene.run("verify f.malkoha").ok();
+    scene.run_with("build -o g.malkoha --kind classic", "owl\n").fails(&["--keys"]);
+}

@@ -51,3 +51,11 @@ fn too_many_lines_for_the_memory_are_an_error() {
         .run_with("dedup --keys 100", lines("line", 0..10_000))
         .fails(&["more different lines than --keys 100"]);
 }
+
+#[test]
+fn without_a_number_of_lines_the_filter_grows() {
+    let scene = Scene::new("dedup-grows");
+    let text = lines("line", 0..1_100_000);
+    let ran = scene.run_with("dedup -q --rate 1e-9", [text.as_str(), text.as_str()].concat());
+    assert!(ran.ok() == text);
+}

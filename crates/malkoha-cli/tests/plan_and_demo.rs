@@ -82,7 +82,7 @@ fn demo_measures_every_kind_and_leaves_a_filter_and_a_figure() {
 #[test]
 fn completions_and_the_man_page_name_every_command() {
     let scene = Scene::new("completions");
-    let commands = ["demo", "plan", "build", "query", "add", "remove", "info", "verify", "dedup"];
+    let commands = ["demo", "plan", "build", "query", "add", "remove", "merge", "info", "verify", "dedup"];
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = scene.run(&format!("completions {shell}")).ok();
         assert!(commands.iter().all(|command| script.contains(command)), "{shell}");

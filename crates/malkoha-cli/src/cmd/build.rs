@@ -20,6 +20,9 @@ use crate::{filter_file, pipeline, progress};
 /// Standard errors by which a filter is larger than the estimate of its keys.
 const STANDARD_ERRORS: f64 = 4.0;
 
+/// Keys that a growing filter takes before it grows.
+pub(crate) const FIRST_LINK: u64 = 1_000_000;
+
 /// What is to be built, from which inputs.
 struct Build<'a> {
     args: &'a BuildArgs,
@@ -36,7 +39,7 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Outcome> {
     let (filter, tally) = match args.keys {
         Some(keys) => build.planned(keys)?,
         None if input::can_be_read_again(&build.inputs) => build.estimated()?,
-        None => anyhow::bail!("a stream cannot be read twice; give --keys"),
+        None => build.growing()?,
     };
     filter_file::save(&filter, &args.out)?;
     if !args.input.quiet {
@@ -76,6 +79,12 @@ impl Build<'_> {
                 error
             }
         })
+    }
+
+    /// For streams, whose length nobody knows.
+    fn growing(&self) -> Result<(Filter, Tally)> {
+        let filter = self.spec(FIRST_LINK).growing().build();
+        self.fill(filter.context("a stream needs a filter that grows; give --keys, or another --kind")?)
     }
 
     /// For files: they are counted first, and read again into a larger filter if that was still too small.

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use malkoha::{Filter, Inserted, Spec};
 
 use crate::cli::{DedupArgs, Format};
+use crate::cmd::build::FIRST_LINK;
 use crate::cmd::{Outcome, threads};
 use crate::input::{self, Keys, Source};
 use crate::output::Output;
@@ -18,7 +19,10 @@ use crate::{pipeline, progress};
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let start = Instant::now();
     let inputs = input::or_standard_input(&args.inputs);
-    let mut filter = Spec::new(args.keys, args.rate).kind(args.kind).build()?;
+    let mut filter = match args.keys {
+        Some(keys) => Spec::new(keys, args.rate).kind(args.kind).build()?,
+        None => Spec::new(FIRST_LINK, args.rate).kind(args.kind).growing().build().context("give --keys")?,
+    };
     let bar = progress::bar(&inputs, "reading", args.quiet);
     let format = if args.nul { Format::Nul } else { Format::Lines };
     let source = Source::new(&inputs, Some(format), None, bar.clone());

@@ -10,7 +10,7 @@ use crate::filter_file;
 use crate::input::kmers;
 use crate::output::Output;
 use crate::report::Report;
-use crate::units::{grouped, rate_in_words};
+use crate::units::{grouped, rate_in_words, short_bytes};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
@@ -35,6 +35,17 @@ fn text(args: &InfoArgs, filter: &Filter) -> Report {
     report.fact("keys", format_args!("{} of {} planned", grouped(stats.items), grouped(geometry.keys())));
     report.fact("promise", rate_in_words(geometry.rate()));
     filter_file::describe(&mut report, filter);
+    for link in &stats.links {
+        report.fact(
+            "link",
+            format_args!(
+                "{} of {} keys, {}",
+                grouped(link.items),
+                grouped(link.keys),
+                short_bytes(link.memory_bytes)
+            ),
+        );
+    }
     report.fact("stash", stats.stash_size);
     report
         .fact("bits/key", format_args!("{:.2}", stats.memory_bytes as f64 * 8.0 / stats.items.max(1) as f64));
@@ -58,6 +69,13 @@ fn json(args: &InfoArgs, filter: &Filter) -> Value {
         "stash": stats.stash_size,
         "head_room": stats.head_room,
         "level": stats.level.to_string(),
+        "links": stats.links.iter().map(|link| json!({
+            "keys": link.items,
+            "planned_keys": link.keys,
+            "bytes": link.memory_bytes,
+            "load": link.load,
+            "predicted_rate": link.predicted_rate,
+        })).collect::<Vec<_>>(),
         "seed": geometry.seed(),
     })
 }

@@ -7,6 +7,7 @@ mod dedup;
 mod demo;
 mod info;
 mod man;
+mod merge;
 mod plan;
 mod query;
 mod remove;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: &Command) -> Result<Outcome> {
         Command::Query(args) => query::run(args),
         Command::Add(args) => add::run(args),
         Command::Remove(args) => remove::run(args),
+        Command::Merge(args) => merge::run(args),
         Command::Info(args) => info::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Dedup(args) => dedup::run(args),

@@ -124,29 +124,22 @@ impl Plan {
 
     /// The memory of the classic filter around the planned number of keys, beside the recommended one.
     fn staircase(&self) -> String {
-        let mut text = format!(
-            "\nThe staircase: classic:4 comes in powers of two.\n\n\
-             {:>15}  {:>10}  {:>10}\n",
-            "keys", "classic:4", self.recommended
-        );
         let steps = self.steps();
         let most = steps.iter().map(|step| step.1.max(step.2)).max().unwrap_or(1);
-        for (keys, classic, best) in steps {
-            #[expect(clippy::cast_possible_truncation, reason = "at most 40")]
-            let marks = |bytes: u64| (u128::from(bytes) * 40 / u128::from(most)) as usize;
-            let bar = format!(
-                "{}{}",
-                "#".repeat(marks(best)),
-                "-".repeat(marks(classic).saturating_sub(marks(best)))
-            );
-            text += &format!(
-                "{:>15}  {:>10}  {:>10}  {bar}\n",
-                grouped(keys),
-                short_bytes(classic),
-                short_bytes(best)
-            );
-        }
-        text + &format!("\n# {}, - what classic:4 takes beyond it", self.recommended)
+        let marks = |bytes: u64| usize::try_from(u128::from(bytes) * 40 / u128::from(most)).unwrap_or(40);
+        let head = format!("{:>15}  {:>10}  {:>10}", "keys", "classic:4", self.recommended);
+        let line = |(keys, classic, best): (u64, u64, u64)| {
+            let more = marks(classic).saturating_sub(marks(best));
+            let bar = ["#".repeat(marks(best)), "-".repeat(more)].concat();
+            let (classic, best) = (short_bytes(classic), short_bytes(best));
+            format!("{:>15}  {classic:>10}  {best:>10}  {bar}", grouped(keys))
+        };
+        let lines: Vec<_> = steps.into_iter().map(line).collect();
+        format!(
+            "\nThe staircase: classic:4 comes in powers of two.\n\n{head}\n{}\n\n# {}, - what classic:4 takes beyond it",
+            lines.join("\n"),
+            self.recommended
+        )
     }
 
     /// Keys, and the bytes of the classic and of the recommended filter for them.

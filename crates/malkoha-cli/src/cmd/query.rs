@@ -20,7 +20,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
         let keys = Keys::of(block, keying, &hasher);
         let mut answers = filter.contains_slice(&keys.hashes);
         if args.invert {
-            answers.iter_mut().for_each(|answer| *answer = !*answer);
+            answers = answers.into_iter().map(|answer| !answer).collect();
         }
         let text = if args.count { Vec::new() } else { matching(block, keying, &keys, &answers) };
         (answers.into_iter().filter(|answer| *answer).count() as u64, text)

@@ -17,9 +17,9 @@ const END: u8 = 5;
 const CODES: [u8; 256] = {
     let mut codes = [OTHER; 256];
     let letters = *b"ACGTacgt";
-    let mut i = 0;
-    while i < letters.len() {
-        codes[letters[i] as usize] = (i % 4) as u8;
+    let mut i = 0u8;
+    while i < 8 {
+        codes[letters[i as usize] as usize] = i % 4;
         i += 1;
     }
     codes[b'\n' as usize] = END;

@@ -114,5 +114,12 @@ impl Ran {
 
 /// So many lines, each different.
 pub(crate) fn lines(name: &str, range: std::ops::Range<u32>) -> String {
-    range.map(|number| format!("{name} {number}\n")).collect()
+    let mut text = String::new();
+    for number in range {
+        text += name;
+        text += " ";
+        text += &number.to_string();
+        text.push('\n');
+    }
+    text
 }
