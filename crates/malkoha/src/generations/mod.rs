@@ -83,7 +83,7 @@ pub struct Generations {
     /// What every generation was planned as.
     geometry: Geometry,
     /// The newest first.
-    generations: VecDeque<Filter>,
+    filters: VecDeque<Filter>,
     clock: Option<Clock>,
 }
 
@@ -131,7 +131,7 @@ impl Generations {
         each.given = given;
         let geometry = each.plan()?;
         let filters = (0..count).map(|_| Filter::new(geometry));
-        Ok(Self { geometry, generations: filters.collect::<Result<_, _>>()?, clock })
+        Ok(Self { geometry, filters: filters.collect::<Result<_, _>>()?, clock })
     }
 
     /// Stores a key unless it was seen within the window, and says which. By number of keys, this begins a new
@@ -139,12 +139,12 @@ impl Generations {
     ///
     /// A window refuses a key only if the system has no memory for a burst, and then nothing has changed.
     pub fn check_and_insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
-        let hash = key.hash(self.generations[0].hasher());
+        let hash = key.hash(self.filters[0].hasher());
         if self.contains(&hash) {
             return Ok(Inserted::Seen);
         }
         self.make_room();
-        self.generations[0].insert_unique(&hash)
+        self.filters[0].insert_unique(&hash)
     }
 
     /// Tells the time, then stores a key unless it was seen within the window.
@@ -187,38 +187,38 @@ impl Generations {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
-        let hash = key.hash(self.generations[0].hasher());
-        if self.generations[0].contains(&hash) {
+        let hash = key.hash(self.filters[0].hasher());
+        if self.filters[0].contains(&hash) {
             return Ok(());
         }
         self.make_room();
-        self.generations[0].insert_unique(&hash).map(|_| ())
+        self.filters[0].insert_unique(&hash).map(|_| ())
     }
 
     /// Whether a key may have been stored within the window: `false` is certain.
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        let hash = key.hash(self.generations[0].hasher());
-        self.generations.iter().any(|generation| generation.contains(&hash))
+        let hash = key.hash(self.filters[0].hasher());
+        self.filters.iter().any(|generation| generation.contains(&hash))
     }
 
     /// Answers for every key of a slice, in order.
     #[must_use]
     pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut answers = vec![false; keys.len()];
-        let hasher = self.generations[0].hasher();
+        let hasher = self.filters[0].hasher();
         let mut hashes = Vec::with_capacity(CHUNK.min(keys.len()));
         for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
             hashes.clear();
             hashes.extend(keys.iter().map(|key| -> KeyHash { key.hash(hasher) }));
-            contains_in_any(self.generations.iter(), &hashes, answers);
+            contains_in_any(self.filters.iter(), &hashes, answers);
         }
         answers
     }
 
     /// Begins a new generation if, counting keys, the newest has its share of the window.
     fn make_room(&mut self) {
-        if self.clock.is_none() && self.generations[0].len() >= self.geometry.keys() {
+        if self.clock.is_none() && self.filters[0].len() >= self.geometry.keys() {
             self.rotate();
         }
     }
@@ -227,8 +227,8 @@ impl Generations {
     /// window shorter.
     pub fn rotate(&mut self) {
         // It was the oldest and is the newest now: emptied, its memory can be used again.
-        self.generations.rotate_right(1);
-        self.generations[0].clear();
+        self.filters.rotate_right(1);
+        self.filters[0].clear();
     }
 
     /// Tells the time, in ticks, to a window that goes by the clock: what is older than the window is forgotten. A time
@@ -239,19 +239,19 @@ impl Generations {
         let began = *clock.began.get_or_insert(now);
         let borders = now.saturating_sub(began) / span;
         clock.began = Some(began + borders * span);
-        for _ in 0..borders.min(self.generations.len() as u64) {
+        for _ in 0..borders.min(self.filters.len() as u64) {
             self.rotate();
         }
     }
 
     /// The ticks of one generation; 1 for windows that have no clock.
     fn ticks_per_generation(&self) -> u64 {
-        self.clock.map_or(1, |clock| clock.ticks.div_ceil(self.generations.len() as u64 - 1))
+        self.clock.map_or(1, |clock| clock.ticks.div_ceil(self.filters.len() as u64 - 1))
     }
 
     /// Forgets everything, and the time.
     pub fn clear(&mut self) {
-        self.generations.iter_mut().for_each(Filter::clear);
+        self.filters.iter_mut().for_each(Filter::clear);
         if let Some(clock) = &mut self.clock {
             clock.began = None;
         }
@@ -260,7 +260,7 @@ impl Generations {
     /// The keys that the window is planned for: as many as are found for certain if it counts keys.
     #[must_use]
     pub fn keys(&self) -> u64 {
-        self.geometry.keys().saturating_mul(self.generations.len() as u64 - 1)
+        self.geometry.keys().saturating_mul(self.filters.len() as u64 - 1)
     }
 
     /// The ticks for which a key is found for certain; `None` if the window counts keys.
@@ -272,18 +272,19 @@ impl Generations {
     /// The rate that is promised: among so many new keys one is said to have been seen.
     #[must_use]
     pub fn rate(&self) -> f64 {
-        self.geometry.rate() * self.generations.len() as f64
+        self.geometry.rate() * self.filters.len() as f64
     }
 
     /// The generations, the newest first.
+    #[must_use]
     pub fn generations(&self) -> impl ExactSizeIterator<Item = &Filter> {
-        self.generations.iter()
+        self.filters.iter()
     }
 
     /// The number of keys that are stored, those included that are beyond the window and not yet forgotten.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.generations.iter().map(Filter::len).sum()
+        self.filters.iter().map(Filter::len).sum()
     }
 
     /// Whether nothing is stored.
@@ -308,7 +309,7 @@ impl Generations {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let parts: Vec<_> = self.generations.iter().map(Filter::stats).collect();
+        let parts: Vec<_> = self.filters.iter().map(Filter::stats).collect();
         Stats::of_generations(&parts, self.geometry.keys())
     }
 }

@@ -58,13 +58,13 @@ impl Generations {
         let clock = self.clock.unwrap_or(Clock { ticks: 0, began: None });
         let told = u64::from(clock.began.is_some());
         let mut numbers = vec![load, offsets, clock.ticks, told, clock.began.unwrap_or(0)];
-        numbers.extend(self.generations.iter().map(|generation| generation.engine().links().len() as u64));
+        numbers.extend(self.filters.iter().map(|generation| generation.engine().links().len() as u64));
         numbers
     }
 
     /// The links of all generations, the newest generation first and in it the oldest link.
     fn links(&self) -> Vec<&Filter> {
-        self.generations.iter().flat_map(|generation| generation.engine().links()).collect()
+        self.filters.iter().flat_map(|generation| generation.engine().links()).collect()
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -110,6 +110,6 @@ impl Generations {
             ));
         }
         let geometry = *generations[0].geometry();
-        Ok(Self { geometry, generations: generations.into(), clock })
+        Ok(Self { geometry, filters: generations.into(), clock })
     }
 }
