@@ -15,6 +15,7 @@
 
 mod batch;
 mod bulk;
+mod files;
 mod geometry;
 mod spec;
 #[cfg(test)]
@@ -241,6 +242,7 @@ impl Sharded {
             predicted_rate: mean(|part| part.predicted_rate),
             head_room: capacity.saturating_sub(items),
             level: if refusing { Level::Full } else { Level::of(items, capacity, stash_size) },
+            links: Vec::new(),
         }
     }
 
