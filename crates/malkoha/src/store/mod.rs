@@ -18,11 +18,15 @@
 //! [`from_bytes`], which all take the function that writes or reads.
 
 mod compound;
+#[cfg(test)]
+mod crash;
 mod format;
 mod header;
 mod map;
 mod record;
 mod save;
+#[cfg(any(test, feature = "testing"))]
+mod seal;
 mod section;
 #[cfg(test)]
 mod tests;
@@ -39,6 +43,8 @@ pub(crate) use compound::{bad_number, compound_bytes, part_offsets, read_compoun
 pub(crate) use format::{Form, MOST_COPIES};
 pub use map::Mapped;
 pub(crate) use save::save;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use seal::seal;
 pub(crate) use section::Input;
 
 /// What `write` writes, as bytes; `size` is how many there will be.
