@@ -4,6 +4,7 @@
 //! cargo run --release -p malkoha-bench -- limits
 //! cargo run --release -p malkoha-bench -- speed --quick --peers
 //! cargo run --release -p malkoha-bench -- scale
+//! cargo run --release -p malkoha-bench -- store
 //! ```
 
 mod access;
@@ -17,6 +18,7 @@ mod race;
 mod record;
 mod scale;
 mod speed;
+mod store;
 mod table;
 mod tables;
 #[cfg(test)]
@@ -49,6 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         Command::Scale(args) => alike(scale::run(&args)?),
         Command::Tables(_) => unreachable!("dealt with above"),
+        Command::Store(args) => alike(store::run(&args)?),
     };
     let mut out = io::stdout().lock();
     writeln!(out, "{origin}")?;
