@@ -31,7 +31,8 @@ pub(crate) enum Command {
     Speed(SpeedArgs),
     /// What a key costs as filters grow.
     Scale(ScaleArgs),
-<<<<<<< HEAD
+    /// Saving, opening and mapping, beside a plain copy of the same bytes.
+    Store(StoreArgs),
     /// Writes docs/TABLES.md from the committed records.
     Tables(TablesArgs),
 }
@@ -41,10 +42,6 @@ pub(crate) struct TablesArgs {
     /// Writes nothing, and fails if what would be written differs from what is there.
     #[arg(long)]
     pub(crate) check: bool,
-=======
-    /// Saving, opening and mapping, beside a plain copy of the same bytes.
-    Store(StoreArgs),
->>>>>>> main
 }
 
 #[derive(Clone, Debug, Args)]
