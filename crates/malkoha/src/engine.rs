@@ -1,8 +1,9 @@
 //! The face that every filter shows inside this crate, and what it counts.
 
 use crate::bloom::Fill;
-use crate::error::Full;
+use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
+use crate::values::Values;
 
 /// What became of a key that was to be stored only once.
 ///
@@ -92,13 +93,46 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         None
     }
 
+    /// Stores one copy of a key with a value. This and the three that follow are refused by filters without
+    /// values, and for values that are too wide.
+    fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
+        let _ = (hash, value);
+        Err(Error::NoValues)
+    }
+    /// The values of all copies that look like a key, ascending.
+    fn get(&self, hash: KeyHash) -> Result<Values, Error> {
+        let _ = hash;
+        Err(Error::NoValues)
+    }
+    /// Gives one copy of a key with the value `old` the value `new`, and says whether there was one.
+    fn update(&mut self, hash: KeyHash, old: u16, new: u16) -> Result<bool, Error> {
+        let _ = (hash, old, new);
+        Err(Error::NoValues)
+    }
+    /// Removes one copy of a key with a value, and says whether there was one.
+    fn remove_with(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
+        let _ = (hash, value);
+        Err(Error::NoValues)
+    }
+    /// Like `insert_bulk`, each key with its value; the values have been checked.
+    fn insert_bulk_with(
+        &mut self,
+        hashes: &[KeyHash],
+        values: &[u16],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        let _ = (hashes, values, sorted, threads);
+        None
+    }
+
     fn clear(&mut self);
     fn len(&self) -> u64;
     fn bytes(&self) -> usize;
     /// The content: the words of the table,
     fn words(&self) -> &[u64];
-    /// and what is kept outside it, by place and fingerprint.
-    fn stash_entries(&self) -> Vec<(u64, u64)> {
+    /// and what is kept outside it, by place, fingerprint and value.
+    fn stash_entries(&self) -> Vec<(u64, u64, u16)> {
         Vec::new()
     }
     fn stash_len(&self) -> usize {

@@ -76,6 +76,7 @@ mod spec;
 mod stats;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod values;
 
 pub use bloom::{Cost, Pattern};
 pub use engine::Inserted;
@@ -86,3 +87,4 @@ pub use key::{HashId, Key, KeyHash, KeyHasher};
 pub use kind::Kind;
 pub use spec::{Offsets, Spec};
 pub use stats::{Level, Stats};
+pub use values::Values;

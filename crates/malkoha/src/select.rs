@@ -6,7 +6,7 @@
 use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Pattern, Random, Spread};
 use crate::cuckoo::{
     ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, Placement, SemiSortedCuckoo, Signed,
-    SimplifiedCuckoo, Slots, SortedBuckets,
+    SimplifiedCuckoo, Slots, SortedBuckets, Subtables, Xor,
 };
 use crate::engine::Engine;
 use crate::error::Error;
@@ -32,12 +32,29 @@ fn blocked(layout: &BlockedLayout) -> Result<Box<dyn Engine>, Error> {
 }
 
 fn cuckoo(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
+    if layout.value_bits() > 0 {
+        return match layout.kind {
+            Kind::Classic(_) | Kind::SemiSorted => valued::<Xor>(layout),
+            Kind::Simplified(_) => valued::<Subtables>(layout),
+            _ if layout.ring.near_share > 0 => valued::<Signed<true>>(layout),
+            _ => valued::<Signed<false>>(layout),
+        };
+    }
     Ok(match layout.kind {
         Kind::Classic(_) => Box::new(ClassicCuckoo::new(layout)?),
         Kind::SemiSorted => Box::new(SemiSortedCuckoo::new(layout)?),
         Kind::Simplified(_) => Box::new(SimplifiedCuckoo::new(layout)?),
         _ if layout.ring.near_share > 0 => signed::<Signed<true>>(layout)?,
         _ => signed::<Signed<false>>(layout)?,
+    })
+}
+
+/// Tags with values, of any shape.
+fn valued<P: Placement>(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
+    Ok(if layout.kind.is_sorted() {
+        Box::new(Cuckoo::<P, SortedBuckets<0, true>>::new(layout)?)
+    } else {
+        Box::new(Cuckoo::<P, Slots<Dynamic<true>>>::new(layout)?)
     })
 }
 

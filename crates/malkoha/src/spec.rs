@@ -69,6 +69,7 @@ pub struct Spec {
     threads: usize,
     pattern: Option<Pattern>,
     cost: Option<Cost>,
+    value_bits: Option<u32>,
 }
 
 impl Spec {
@@ -134,6 +135,7 @@ impl Spec {
             threads: 1,
             pattern: None,
             cost: None,
+            value_bits: None,
         }
     }
 
@@ -200,6 +202,22 @@ impl Spec {
     /// same for any number of them.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
+        self
+    }
+
+    /// A value of so many bits, 1 to 16, beside every key: [`Filter::insert_with`] stores it, [`Filter::get`] finds
+    /// it again. Every cuckoo kind can have values, at exactly that many more bits per slot; the rate stays the
+    /// same.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let spec = Spec::new(1_000_000, 0.001);
+    /// let slot_bits = |spec: Spec| spec.plan().map(|geometry| geometry.cuckoo().unwrap().slot_bits());
+    /// assert_eq!(slot_bits(spec.values(6))?, slot_bits(spec)? + 6.0);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn values(mut self, bits: u32) -> Self {
+        self.value_bits = Some(bits);
         self
     }
 
@@ -331,6 +349,9 @@ impl Spec {
         if self.stash.is_some() || self.max_steps != Self::DEFAULT_MAX_STEPS {
             return refuse("every insert succeeds at once; there is no stash and no walk");
         }
+        if self.value_bits.is_some() {
+            return refuse("Bloom filters have no slots for values; take a cuckoo kind, such as sorted");
+        }
         if self.kind == Kind::Bloom && (self.pattern.is_some() || self.cost.is_some()) {
             return refuse("only blocked filters have patterns and costs");
         }
@@ -377,10 +398,15 @@ impl Spec {
         if stash > Self::MOST_STASH {
             return refuse("a stash takes at most 65,536 keys; build a larger filter instead");
         }
+        let value_bits = match self.value_bits {
+            None => 0,
+            Some(bits @ 1..=16) => bits,
+            Some(got) => return Err(Error::ValueBits { got }),
+        };
         let (kind, offsets, max_steps) = (self.kind, self.offsets, self.max_steps);
         Ok(move |keys| match keys {
             0 => Err(Error::NoKeys),
-            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps }),
+            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps, value_bits }),
         })
     }
 }

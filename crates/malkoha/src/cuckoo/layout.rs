@@ -91,10 +91,16 @@ impl CuckooLayout {
         self.ring
     }
 
-    /// Bits of a tag.
+    /// Bits of a tag, the value included.
     #[must_use]
     pub fn tag_bits(&self) -> u32 {
         self.tag.bits
+    }
+
+    /// Bits of the value in a tag; 0 if there is none.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.tag.value_bits
     }
 
     /// Bits of memory per slot.

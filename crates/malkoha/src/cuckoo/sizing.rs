@@ -16,6 +16,9 @@ use super::tag::Anatomy;
 /// The widest tag. Beyond it no hash has bits for a place.
 const MOST_TAG_BITS: u32 = 60;
 
+/// The most bits of a tag and its value together: they are compared as one lane of a word.
+const MOST_SLOT_BITS: u32 = 64;
+
 /// Offsets reach this many places, more in tables beyond [`LOCAL_TABLE`] places.
 const LOCAL_RANGE: u64 = 1 << 14;
 const LOCAL_TABLE: u64 = 1 << 24;
@@ -35,6 +38,8 @@ pub(crate) struct Wish {
     pub(crate) offsets: Offsets,
     pub(crate) stash: u32,
     pub(crate) max_steps: u32,
+    /// Bits of the value beside each fingerprint.
+    pub(crate) value_bits: u32,
 }
 
 impl Wish {
@@ -57,7 +62,13 @@ impl Wish {
                 break;
             }
         }
-        best.map_or(Err(Error::HashBits { needed: u64::BITS + 1 }), |best| checked(best, self.keys))
+        match best {
+            Some(best) => checked(best, self.keys),
+            None if self.value_bits > MOST_SLOT_BITS - MOST_TAG_BITS => {
+                Err(Error::SlotBits { value_bits: self.value_bits })
+            }
+            None => Err(Error::HashBits { needed: u64::BITS + 1 }),
+        }
     }
 
     /// The layout with the widest tags that fits into `bytes` of memory.
@@ -84,22 +95,23 @@ impl Wish {
         }
     }
 
-    /// Widths of tags that this kind can have, ascending.
+    /// Widths of tags that this kind can have below the value, ascending.
     fn tag_bits(&self) -> core::ops::RangeInclusive<u32> {
         let least = match self.kind {
             Kind::Windowed(_) | Kind::Sorted | Kind::SemiSorted => 4,
             Kind::Flexible(_) => 2,
             _ => 1,
         };
-        least..=MOST_TAG_BITS
+        least..=MOST_TAG_BITS.min(MOST_SLOT_BITS - self.value_bits)
     }
 
-    /// The layout with tags of `bits` bits, whatever rate they give.
+    /// The layout with tags of `bits` bits below the value, whatever rate they give.
     fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
         let kind = self.kind;
         let l = u64::from(kind.slots_per_place());
         let sides = if kind.is_signed() { 2 } else { 1 };
-        let tag = Anatomy::new(bits, sides, if kind.is_windowed() { l } else { 1 });
+        let ranks = if kind.is_windowed() { l } else { 1 };
+        let tag = Anatomy::new(bits, sides, ranks).with_value_bits(self.value_bits);
         let mut layout = CuckooLayout {
             kind,
             places: 0,
