@@ -126,6 +126,12 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         None
     }
 
+    /// A hash for every stored copy, which the filter cannot tell from that of the key that was stored; `None`
+    /// if this kind of filter does not know.
+    fn hashes(&self) -> Option<Box<dyn Iterator<Item = KeyHash> + '_>> {
+        None
+    }
+
     fn clear(&mut self);
     fn len(&self) -> u64;
     fn bytes(&self) -> usize;

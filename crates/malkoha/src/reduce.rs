@@ -26,6 +26,24 @@ pub(crate) const fn last_draw(fraction: u64, choices: u64) -> u64 {
     draw(fraction, choices).0
 }
 
+/// The smallest fraction from which successive draws give these numbers, each with the choices it was drawn from.
+///
+/// The draws together are one draw of `number` among the product of all choices, and the smallest fraction with
+/// fraction x product >= number is what is sought: the product is at most 2^64, so that it stays below the next
+/// number.
+pub(crate) fn undraw(draws: &[(u64, u64)]) -> u64 {
+    let (mut number, mut product) = (0u128, 1u128);
+    for &(drawn, choices) in draws {
+        debug_assert!(drawn < choices, "a draw is below its choices");
+        number = number * u128::from(choices) + u128::from(drawn);
+        product *= u128::from(choices);
+    }
+    debug_assert!(product <= 1 << 64, "64 bits carry all draws");
+    #[expect(clippy::cast_possible_truncation, reason = "a number below the product gives less than 2^64")]
+    let fraction = (number << 64).div_ceil(product) as u64;
+    fraction
+}
+
 /// The bits that independent draws among these numbers of choices use up, rounded up.
 ///
 /// A table draws a place and a fingerprint; shards add one more draw before them.
@@ -56,6 +74,23 @@ mod tests {
         let places = (1 << 40) + 12_345;
         assert_eq!(last_draw(0, places), 0);
         assert_eq!(last_draw(u64::MAX, places), places - 1);
+    }
+
+    #[test]
+    fn what_was_drawn_leads_to_a_fraction_that_draws_the_same() {
+        for (places, fingerprints) in
+            [(1, 1), (7, 5), (3, 1 << 60), (1 << 40, 1 << 24), ((1 << 50) + 7, 8191)]
+        {
+            for step in 0..1000u64 {
+                let (place, rest) = draw(crate::key::mix(step), places);
+                let fingerprint = last_draw(rest, fingerprints);
+                let fraction = undraw(&[(place, places), (fingerprint, fingerprints)]);
+                let (again, rest) = draw(fraction, places);
+                assert_eq!((again, last_draw(rest, fingerprints)), (place, fingerprint));
+            }
+            let last = undraw(&[(places - 1, places), (fingerprints - 1, fingerprints)]);
+            assert_eq!(draw(last, places).0, places - 1);
+        }
     }
 
     #[test]

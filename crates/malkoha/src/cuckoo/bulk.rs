@@ -199,6 +199,10 @@ impl<T: Table> Table for Part<T> {
         self.outside(self.table.resident(Place(place.0 - self.begin), rank))
     }
 
+    fn entry_at(&self, slot: u64) -> Option<Entry> {
+        self.table.entry_at(slot).map(|entry| self.outside(entry))
+    }
+
     #[inline(always)]
     fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
         let (victim, swap) = self.table.swap(self.inside(entry), rank);

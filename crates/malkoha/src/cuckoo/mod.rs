@@ -285,6 +285,22 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             + self.stash_count(homes)
     }
 
+    /// A hash for every stored copy, which this filter cannot tell from the hash of the key that was stored:
+    /// all that a filter knows of its keys. Putting them into another filter of the same layout, or one whose
+    /// places and fingerprints follow from those of this layout, stores the same keys there.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = KeyHash> {
+        let stored = (0..self.layout.slots).filter_map(|slot| self.table.entry_at(slot)).map(|entry| {
+            // For kinds without sides either place is as good as the other.
+            let first = match entry.side {
+                Side::First => entry.place,
+                Side::Second => self.placement.other(entry.place, entry.fingerprint, entry.side),
+            };
+            (first, entry.fingerprint)
+        });
+        let stashed = self.stash.entries().iter().map(|kept| (kept.name, kept.fingerprint));
+        stored.chain(stashed).map(|(first, fingerprint)| self.placement.hash(first, fingerprint))
+    }
+
     /// Removes everything.
     pub fn clear(&mut self) {
         self.table.clear();
@@ -423,6 +439,10 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         threads: usize,
     ) -> Option<Result<(), Full>> {
         self.insert_many(hashes, values, sorted, threads)
+    }
+
+    fn hashes(&self) -> Option<Box<dyn Iterator<Item = KeyHash> + '_>> {
+        Some(Box::new(self.hashes()))
     }
 
     fn clear(&mut self) {

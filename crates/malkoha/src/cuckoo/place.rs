@@ -17,7 +17,7 @@
 
 use crate::key::KeyHash;
 use crate::kind::Kind;
-use crate::reduce::{draw, last_draw};
+use crate::reduce::{draw, last_draw, undraw};
 
 use super::layout::CuckooLayout;
 use super::tag::{Fingerprint, Side};
@@ -36,6 +36,10 @@ pub trait Placement: Clone + Send + Sync + core::fmt::Debug + 'static {
 
     /// The first place and the fingerprint of a key.
     fn locate(&self, hash: KeyHash) -> (Place, Fingerprint);
+
+    /// A hash with this first place and fingerprint: the filter cannot tell it from the hash of the key that
+    /// they came from.
+    fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash;
 
     /// The place on the other side.
     fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
@@ -72,6 +76,10 @@ impl Placement for Xor {
     fn locate(&self, hash: KeyHash) -> (Place, Fingerprint) {
         let (place, rest) = draw(hash.to_raw(), self.places);
         (Place(place), Fingerprint(1 + last_draw(rest, self.fingerprints)))
+    }
+
+    fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
+        KeyHash::from_raw(undraw(&[(first.0, self.places), (fingerprint.0 - 1, self.fingerprints)]))
     }
 
     #[inline(always)]
@@ -119,6 +127,11 @@ impl Placement for Subtables {
         let (place, rest) = draw(hash.to_raw(), self.places);
         let (low, rest) = draw(rest, self.low);
         (Place(place), Fingerprint(last_draw(rest, self.high) << self.width | (1 + low)))
+    }
+
+    fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
+        let (low, high) = ((fingerprint.0 & self.low) - 1, fingerprint.0 >> self.width);
+        KeyHash::from_raw(undraw(&[(first.0, self.places), (low, self.low), (high, self.high)]))
     }
 
     #[inline(always)]
@@ -197,6 +210,10 @@ impl<const NEAR: bool> Placement for Signed<NEAR> {
         (Place(place), Fingerprint(1 + last_draw(rest, self.fingerprints)))
     }
 
+    fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
+        KeyHash::from_raw(undraw(&[(first.0, self.places), (fingerprint.0 - 1, self.fingerprints)]))
+    }
+
     #[inline(always)]
     fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
         let (byte, rest) = draw(scatter(fingerprint), 256);
@@ -256,6 +273,11 @@ mod tests {
             assert!((1..=layout.tag.fingerprints()).contains(&fingerprint.0), "{layout:?}");
             assert_eq!(placement.other(second, fingerprint, Side::Second), first, "{layout:?}");
             assert!(first.0.abs_diff(second.0) >= overlap, "{first:?} and {second:?} overlap in {layout:?}");
+            assert_eq!(
+                placement.locate(placement.hash(first, fingerprint)),
+                (first, fingerprint),
+                "{layout:?}"
+            );
             let name = placement.canonical(first, fingerprint, Side::First);
             assert_eq!(placement.canonical(second, fingerprint, Side::Second), name);
         }

@@ -285,6 +285,18 @@ impl<S: Shape> Table for Slots<S> {
         Entry { place, fingerprint, side, value: search.tag.value(tag) }
     }
 
+    fn entry_at(&self, slot: u64) -> Option<Entry> {
+        let search = self.shape.search();
+        let bits = search.tag.bits;
+        let tag = Tag(self.words.read(slot * u64::from(bits), bits));
+        if tag == Tag::EMPTY {
+            return None;
+        }
+        let (fingerprint, side, rank) = search.tag.parts(tag);
+        let place = if search.stride == 1 { slot.wrapping_sub(rank) } else { slot / u64::from(search.l) };
+        Some(Entry { place: Place(place), fingerprint, side, value: search.tag.value(tag) })
+    }
+
     #[inline(always)]
     fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
         let victim = self.resident(entry.place, rank);

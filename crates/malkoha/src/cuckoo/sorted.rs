@@ -300,6 +300,12 @@ impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, 
         self.entry(place, Tag(self.load(place)[rank as usize]))
     }
 
+    fn entry_at(&self, slot: u64) -> Option<Entry> {
+        let place = Place(slot / 4);
+        let tag = Tag(self.load(place)[(slot % 4) as usize]);
+        (tag != Tag::EMPTY).then(|| self.entry(place, tag))
+    }
+
     #[inline(always)]
     fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
         let mut tags = self.load(entry.place);

@@ -57,6 +57,9 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// What lies at `rank` of a place that is full.
     fn resident(&self, place: Place, rank: u32) -> Entry;
 
+    /// What lies in a slot, counted from the first slot of the table; `None` if the slot is empty.
+    fn entry_at(&self, slot: u64) -> Option<Entry>;
+
     /// Puts an entry in the stead of the tag at `rank` of its place, which is full. Returns the victim, as it
     /// lay, and how to undo this.
     fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);

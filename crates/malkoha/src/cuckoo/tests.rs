@@ -6,7 +6,10 @@ use super::slots::{Dynamic, Fixed, Shape, Slots};
 use super::sorted::SortedBuckets;
 use super::table::{Entry, Table};
 use super::tag::{Anatomy, Fingerprint, Side};
+use crate::key::KeyHash;
 use crate::kind::Kind;
+use crate::select;
+use crate::spec::Spec;
 use crate::testing::Stream;
 
 /// What a naive slot holds: the entry and which slot of its place it is.
@@ -277,4 +280,27 @@ fn compiled_widths_of_sorted_buckets_agree_with_lists() {
     sorted_against_lists::<11, false>(&layout(Kind::Sorted, 11, 7));
     sorted_against_lists::<13, false>(&layout(Kind::Sorted, 13, 7));
     sorted_against_lists::<17, false>(&layout(Kind::Sorted, 17, 7));
+}
+
+/// A filter of every kind, tight enough that some keys are in the stash, poured into an empty one.
+#[test]
+fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
+    for kind in Kind::cuckoos() {
+        let geometry = Spec::new(500, 0.01).kind(kind).plan().unwrap();
+        let [mut filter, mut copy] = [(); 2].map(|()| select::engine(&geometry).unwrap());
+        let mut stream = Stream::new(3);
+        let keys: Vec<_> = core::iter::repeat_with(|| KeyHash::from_raw(stream.draw()))
+            .take_while(|&hash| filter.stash_len() < 8 && filter.insert(hash).is_ok())
+            .collect();
+        assert!(keys.len() >= 500 && filter.stash_len() > 0, "{kind}");
+        let hashes: Vec<_> = filter.hashes().unwrap().collect();
+        assert_eq!(hashes.len() as u64, filter.len(), "{kind}");
+        for hash in hashes {
+            // What one order of inserts fits in, another order fits in with more keys in the stash at worst.
+            copy.insert(hash).unwrap();
+        }
+        for key in keys.into_iter().chain((0..50_000).map(|_| KeyHash::from_raw(stream.draw()))) {
+            assert_eq!(copy.count(key), filter.count(key), "{kind}");
+        }
+    }
 }
