@@ -127,6 +127,13 @@ pub struct Slots<S> {
 }
 
 impl<S: Shape> Slots<S> {
+    /// How tags are made. That they have no values is compiled in.
+    #[inline(always)]
+    fn anatomy(&self) -> Anatomy {
+        let tag = self.shape.search().tag;
+        if S::VALUED { tag } else { tag.without_values() }
+    }
+
     /// The bit at which slot `slot` of a place begins.
     #[inline(always)]
     fn bit(&self, place: Place, slot: u32) -> u64 {
@@ -188,7 +195,7 @@ impl<S: Shape> Slots<S> {
     #[inline(always)]
     fn sought(&self, entry: Entry) -> impl Fn(usize) -> u64 {
         let search = self.shape.search();
-        let base = search.tag.base(entry.fingerprint) + search.tag.raised(entry.value);
+        let base = search.tag.base(entry.fingerprint) + self.anatomy().raised(entry.value);
         let base = base.wrapping_mul(search.ones);
         let stamps = &search.stamps[entry.side as usize];
         move |group| base + stamps[group]
@@ -205,7 +212,7 @@ impl<S: Shape> Slots<S> {
     }
 
     fn tag(&self, entry: Entry, slot: u32) -> Tag {
-        self.shape.search().tag.tag(entry.fingerprint, entry.side, u64::from(slot), entry.value)
+        self.anatomy().tag(entry.fingerprint, entry.side, u64::from(slot), entry.value)
     }
 }
 
@@ -235,7 +242,7 @@ impl<S: Shape> Table for Slots<S> {
 
     fn count(&self, entry: Entry) -> u32 {
         let search = self.shape.search();
-        let same = |slot| search.tag.same_key(self.read(entry.place, slot), self.tag(entry, slot));
+        let same = |slot| self.anatomy().same_key(self.read(entry.place, slot), self.tag(entry, slot));
         (0..search.l).map(|slot| u32::from(same(slot))).sum()
     }
 
@@ -261,8 +268,8 @@ impl<S: Shape> Table for Slots<S> {
         let search = self.shape.search();
         for slot in 0..search.l {
             let tag = self.read(entry.place, slot);
-            if search.tag.same_key(tag, self.tag(entry, slot)) {
-                each(search.tag.value(tag));
+            if self.anatomy().same_key(tag, self.tag(entry, slot)) {
+                each(self.anatomy().value(tag));
             }
         }
     }
@@ -277,12 +284,12 @@ impl<S: Shape> Table for Slots<S> {
     fn resident(&self, place: Place, rank: u32) -> Entry {
         let search = self.shape.search();
         let tag = self.read(place, rank);
-        let (fingerprint, side, own_rank) = search.tag.parts(tag);
+        let (fingerprint, side, own_rank) = self.anatomy().parts(tag);
         // A window that holds this slot may begin elsewhere; its tag says how far back. In a part of a table it
         // may begin before the part, at a negative number so to speak, which the part sets right.
         let begin = place.0.wrapping_add(u64::from(rank)).wrapping_sub(own_rank);
         let place = if search.stride == 1 { Place(begin) } else { place };
-        Entry { place, fingerprint, side, value: search.tag.value(tag) }
+        Entry { place, fingerprint, side, value: self.anatomy().value(tag) }
     }
 
     fn entry_at(&self, slot: u64) -> Option<Entry> {
@@ -292,9 +299,9 @@ impl<S: Shape> Table for Slots<S> {
         if tag == Tag::EMPTY {
             return None;
         }
-        let (fingerprint, side, rank) = search.tag.parts(tag);
+        let (fingerprint, side, rank) = self.anatomy().parts(tag);
         let place = if search.stride == 1 { slot.wrapping_sub(rank) } else { slot / u64::from(search.l) };
-        Some(Entry { place: Place(place), fingerprint, side, value: search.tag.value(tag) })
+        Some(Entry { place: Place(place), fingerprint, side, value: self.anatomy().value(tag) })
     }
 
     #[inline(always)]

@@ -103,7 +103,13 @@ impl<const TAG_BITS: u32, const VALUED: bool> SortedBuckets<TAG_BITS, VALUED> {
 
     #[inline(always)]
     fn anatomy(&self) -> Anatomy {
-        if TAG_BITS == 0 { self.tag } else { Self::ANATOMY }
+        if TAG_BITS != 0 {
+            Self::ANATOMY
+        } else if VALUED {
+            self.tag
+        } else {
+            self.tag.without_values()
+        }
     }
 
     /// Bits of a tag that are stored as they are.
