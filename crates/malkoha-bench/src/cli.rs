@@ -2,8 +2,9 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::contestants::{Choice, Size};
+use crate::contestants::{Size, Way};
 use crate::memory::PageSize;
+use crate::wish::Choice;
 
 /// What malkoha's filters cost, beside what this machine allows and what other filters cost.
 ///
@@ -55,8 +56,9 @@ pub(crate) struct LimitsArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SpeedArgs {
-    /// Filters: a kind, perhaps with @k for rate 2^-k (otherwise slots have 16 bits) and with +near (half of the
-    /// other places in the same cache line), +nearN (N of 256) or +whole; `all` is every kind there is.
+    /// Filters: a kind, perhaps with @k for rate 2^-k (otherwise slots have 16 bits) and with one of +near (half of
+    /// the other places in the same cache line), +nearN (N of 256), +whole, +dense, +random, +distinct or +spread;
+    /// `all` is every kind there is.
     #[arg(
         long,
         value_delimiter = ',',
@@ -76,6 +78,10 @@ pub(crate) struct SpeedArgs {
     #[arg(long)]
     pub(crate) fills: Option<usize>,
 
+    /// Ways of filling our filters.
+    #[arg(long, value_delimiter = ',', default_value = "one-by-one,slice,build")]
+    pub(crate) fill_by: Vec<Way>,
+
     /// Per cent of the keys looked up that are present.
     #[arg(long, value_delimiter = ',', default_value = "0,50,100")]
     pub(crate) present: Vec<u64>,
@@ -88,7 +94,7 @@ pub(crate) struct SpeedArgs {
     #[arg(long, default_value_t = 16 << 20)]
     pub(crate) strangers: usize,
 
-    /// Measure finds of slices also with so many threads.
+    /// Measure finds of slices, and building, also with so many threads.
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
 

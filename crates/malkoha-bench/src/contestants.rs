@@ -1,16 +1,17 @@
 //! What is compared: our filters and those of other authors, behind one face.
 
 use std::error::Error;
-use std::fmt;
 use std::str::FromStr;
 
-use malkoha::{Filter, Kind, Offsets, Spec, theory};
+use clap::ValueEnum;
+use malkoha::{Filter, Kind, Spec};
 use malkoha_bench_peers::{Filling, Offer, Peer};
 
 use crate::access::Access;
+use crate::wish::Wish;
 
 /// Bits of a slot, unless a rate is asked for. Sizes are counted in slots of this width.
-const SLOT_BITS: u64 = 16;
+pub(crate) const SLOT_BITS: u64 = 16;
 
 /// The load that peers with a power of two of slots reach.
 const PEER_LOAD: f64 = 0.95;
@@ -46,113 +47,8 @@ impl FromStr for Size {
     }
 }
 
-/// One of our filters: `all`, or a kind with the options that `speed --help` explains.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Choice {
-    /// Every kind.
-    All,
-    /// One kind.
-    One(Wish),
-}
-
-/// A kind, its k and its offsets.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Wish {
-    pub(crate) kind: Kind,
-    k: f64,
-    offsets: Offsets,
-}
-
-impl Choice {
-    /// The filters that were chosen, each once.
-    pub(crate) fn expand(choices: &[Self]) -> Vec<Wish> {
-        let mut wishes: Vec<Wish> = Vec::new();
-        let expanded = choices.iter().flat_map(|choice| match choice {
-            Self::All => Kind::all().map(Wish::new).collect(),
-            Self::One(wish) => vec![*wish],
-        });
-        for wish in expanded {
-            if !wishes.contains(&wish) {
-                wishes.push(wish);
-            }
-        }
-        wishes
-    }
-}
-
-impl FromStr for Choice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" {
-            return Ok(Self::All);
-        }
-        let (rest, offsets) = match text.split_once('+') {
-            None => (text, Offsets::Local),
-            Some((rest, "near")) => (rest, Offsets::Near(128)),
-            Some((rest, "whole")) => (rest, Offsets::Whole),
-            Some((rest, option)) => {
-                let share = option.strip_prefix("near").and_then(|share| share.parse().ok());
-                (
-                    rest,
-                    Offsets::Near(
-                        share.ok_or(format!("{option:?} is no option; write near, near64 or whole"))?,
-                    ),
-                )
-            }
-        };
-        let (kind, k) = match rest.split_once('@') {
-            None => (rest, None),
-            Some((kind, k)) => {
-                (kind, Some(k.parse().map_err(|_| format!("{k:?} is no k, as in sorted@14"))?))
-            }
-        };
-        let wish = Wish::new(kind.parse().map_err(|error: malkoha::Error| error.to_string())?);
-        Ok(Self::One(Wish { k: k.unwrap_or(wish.k), offsets, ..wish }))
-    }
-}
-
-impl fmt::Display for Wish {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let offsets = match self.offsets {
-            Offsets::Local => String::new(),
-            Offsets::Whole => "+whole".to_owned(),
-            Offsets::Near(share) => format!("+near{share}"),
-        };
-        f.pad(&format!("{}@{}{offsets}", self.kind, self.k))
-    }
-}
-
-impl Wish {
-    /// A kind with the k that makes its slots 16 bits wide; for Bloom kinds, about as many bits per key.
-    fn new(kind: Kind) -> Self {
-        let k = if kind.is_bloom() {
-            11.0
-        } else {
-            (SLOT_BITS as f64 - theory::bits_per_key(kind, 0.0, 1.0)).floor()
-        };
-        Self { kind, k, offsets: Offsets::Local }
-    }
-
-    fn rate(&self) -> f64 {
-        2f64.powf(-self.k)
-    }
-
-    /// The spec for as many keys as fit so many bytes at the planned load.
-    fn in_memory(&self, bytes: u64) -> Spec {
-        // Whole cache lines and a spare word must not halve the kinds that come in powers of two.
-        const ROUNDING: u64 = 128;
-        Spec::rate_in_memory(self.rate(), bytes + ROUNDING).kind(self.kind).offsets(self.offsets)
-    }
-
-    /// The spec for so many keys.
-    pub(crate) fn for_keys(&self, keys: u64) -> Spec {
-        Spec::new(keys, self.rate()).kind(self.kind).offsets(self.offsets)
-    }
-}
-
 /// How keys are handed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Way {
     /// One call for each key.
     OneByOne,
@@ -165,7 +61,7 @@ pub(crate) enum Way {
 /// A filter under measurement.
 pub(crate) trait Contestant: Sync {
     /// Stores all keys; an error says how many were stored before one was refused.
-    fn insert(&mut self, way: Way, keys: &[u64]) -> Result<(), Box<dyn Error>>;
+    fn insert(&mut self, way: Way, keys: &[u64], threads: usize) -> Result<(), Box<dyn Error>>;
     /// Answers for all keys.
     fn find(&self, way: Way, keys: &[u64], answers: &mut [bool]);
     /// Removes all keys and returns how many were there; `None` if the filter cannot remove.
@@ -229,13 +125,21 @@ impl Entry {
         }
     }
 
-    /// The ways in which it takes keys, the quickest last.
-    pub(crate) fn insert_ways(&self) -> &'static [Way] {
+    /// The ways in which it takes keys, the quickest last: of several, those that are asked for.
+    pub(crate) fn insert_ways(&self, asked: &[Way]) -> Vec<Way> {
         match self {
-            Self::Ours { .. } => &[Way::OneByOne, Way::Slice, Way::Build],
-            Self::Peer { offer, .. } if offer.filling == Filling::AllAtOnce => &[Way::Build],
-            Self::Peer { .. } => &[Way::OneByOne],
+            Self::Ours { .. } => {
+                let all = [Way::OneByOne, Way::Slice, Way::Build];
+                all.into_iter().filter(|way| asked.contains(way)).collect()
+            }
+            Self::Peer { offer, .. } if offer.filling == Filling::AllAtOnce => vec![Way::Build],
+            Self::Peer { .. } => vec![Way::OneByOne],
         }
+    }
+
+    /// Whether several threads can fill it together in this way.
+    pub(crate) fn builds_in_threads(&self, way: Way) -> bool {
+        matches!(self, Self::Ours { .. }) && way == Way::Build
     }
 
     /// The ways in which it answers, the quickest last.
@@ -264,7 +168,7 @@ struct Ours {
 }
 
 impl Contestant for Ours {
-    fn insert(&mut self, way: Way, keys: &[u64]) -> Result<(), Box<dyn Error>> {
+    fn insert(&mut self, way: Way, keys: &[u64], threads: usize) -> Result<(), Box<dyn Error>> {
         match way {
             Way::OneByOne => {
                 for key in keys {
@@ -272,7 +176,7 @@ impl Contestant for Ours {
                 }
             }
             Way::Slice => self.filter.insert_slice(keys)?,
-            Way::Build => self.filter = self.spec.build_from(keys)?,
+            Way::Build => self.filter = self.spec.threads(threads).build_from(keys)?,
         }
         Ok(())
     }
@@ -299,7 +203,7 @@ impl Contestant for Ours {
 struct Theirs(Box<dyn Peer>);
 
 impl Contestant for Theirs {
-    fn insert(&mut self, _: Way, keys: &[u64]) -> Result<(), Box<dyn Error>> {
+    fn insert(&mut self, _: Way, keys: &[u64], _: usize) -> Result<(), Box<dyn Error>> {
         Ok(self.0.insert(keys)?)
     }
 
@@ -319,6 +223,7 @@ impl Contestant for Theirs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wish::Choice;
 
     #[test]
     fn slots_have_sixteen_bits_unless_a_rate_is_asked_for() {
@@ -331,6 +236,7 @@ mod tests {
             ("semisorted", "semisorted@14", 16.0),
             ("sorted@8+whole", "sorted@8+whole", 10.0),
             ("flexible:4+near", "flexible:4@13+near128", 16.0),
+            ("sorted+dense", "sorted@14+dense", 16.0),
         ] {
             let Choice::One(wish) = text.parse().unwrap() else { panic!("{text} is one kind") };
             assert_eq!(wish.to_string(), name);

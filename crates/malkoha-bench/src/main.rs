@@ -20,6 +20,7 @@ mod speed;
 mod table;
 #[cfg(test)]
 mod tests;
+mod wish;
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -29,7 +29,7 @@ const STRANGERS: u64 = 1 << 41;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Filling an empty filter to the planned load.
-    Insert(Way),
+    Insert { way: Way, threads: usize },
     /// Lookups, of which so many per cent are present.
     Find { way: Way, percent: u64, threads: usize },
     /// Removing stored keys from a full filter, as a slice.
@@ -40,26 +40,32 @@ impl Operation {
     /// Where it stands in tables.
     pub(crate) fn order(self) -> impl Ord {
         match self {
-            Self::Insert(way) => (0, 0, way as usize, 0),
+            Self::Insert { way, threads } => (0, threads, way as usize, 0),
             Self::Find { way, percent, threads } => (1, threads, way as usize, percent),
             Self::Remove => (2, 0, 0, 0),
         }
     }
 
     pub(crate) fn threads(self) -> usize {
-        if let Self::Find { threads, .. } = self { threads } else { 1 }
+        match self {
+            Self::Insert { threads, .. } | Self::Find { threads, .. } => threads,
+            Self::Remove => 1,
+        }
     }
 }
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slice = |way: &Way| if *way == Way::OneByOne { "" } else { "[]" };
-        f.pad(&match self {
-            Self::Insert(Way::Build) => "build".to_owned(),
-            Self::Insert(way) => format!("insert{}", slice(way)),
-            Self::Find { way, percent, threads: 1 } => format!("find{} {percent}", slice(way)),
-            Self::Find { way, percent, threads } => format!("find{} {percent} x{threads}", slice(way)),
+        let name = match self {
+            Self::Insert { way: Way::Build, .. } => "build".to_owned(),
+            Self::Insert { way, .. } => format!("insert{}", slice(way)),
+            Self::Find { way, percent, .. } => format!("find{} {percent}", slice(way)),
             Self::Remove => "remove[]".to_owned(),
+        };
+        f.pad(&match self.threads() {
+            1 => name,
+            threads => format!("{name} x{threads}"),
         })
     }
 }
@@ -179,23 +185,34 @@ impl<'a> Race<'a> {
         let turns = if self.args.finds_only { 1 } else { self.args.fills.unwrap_or(self.args.repeats) };
         for turn in 1..=turns {
             for at in 0..self.lanes.len() {
-                let limit = self.limit(Access::Modify, 1);
+                let mut limits = vec![(1, self.limit(Access::Modify, 1))];
+                if self.args.threads > 1 && !self.args.finds_only {
+                    limits.push((self.args.threads, self.limit(Access::Modify, self.args.threads)));
+                }
                 let Lane { entry, filter, standing } = &mut self.lanes[at];
                 eprintln!("  fill {turn} of {turns}: {}", standing.name);
-                let ways = entry.insert_ways();
+                let ways = entry.insert_ways(&self.args.fill_by);
                 let keys = &self.keys[..usize::try_from(entry.keys())?];
                 // Small filters are filled several times over, or the clock would see little but noise.
                 let rounds = u32::try_from((self.args.queries / keys.len().max(1)).clamp(1, 16))?;
-                for way in &ways[if self.args.finds_only { ways.len() - 1 } else { 0 }..] {
+                let quickest = ways.len() - 1;
+                let ways = &ways[if self.args.finds_only { quickest } else { 0 }..];
+                for (way, (threads, limit)) in
+                    ways.iter().flat_map(|way| limits.iter().map(move |limit| (way, *limit)))
+                {
+                    if threads > 1 && !entry.builds_in_threads(*way) {
+                        continue;
+                    }
                     let mut time = Duration::ZERO;
                     for _ in 0..rounds {
                         *filter = entry.make()?;
-                        let (once, result) = measure::time(|| filter.insert(*way, keys));
+                        let (once, result) = measure::time(|| filter.insert(*way, keys, threads));
                         result.or_else(|error| failed(entry, &format!("{}: {error}", standing.name)))?;
                         time += once;
                     }
                     let time = time / rounds;
-                    standing.push(Operation::Insert(*way), measure::mega_per_second(keys.len(), time), limit);
+                    let operation = Operation::Insert { way: *way, threads };
+                    standing.push(operation, measure::mega_per_second(keys.len(), time), limit);
                 }
             }
         }

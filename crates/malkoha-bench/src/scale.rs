@@ -9,10 +9,10 @@ use std::time::Instant;
 use malkoha::{Filter, Spec};
 
 use crate::cli::ScaleArgs;
-use crate::contestants::{Choice, Wish};
 use crate::measure::{self, Series};
 use crate::memory::use_pages;
 use crate::table::{Cell, Table};
+use crate::wish::{Choice, Wish};
 
 /// One filter at one size and one number of threads.
 struct Step {

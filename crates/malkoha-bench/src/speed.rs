@@ -4,10 +4,11 @@ use std::error::Error;
 
 use crate::access::Access;
 use crate::cli::SpeedArgs;
-use crate::contestants::{Choice, Entry, Size};
+use crate::contestants::{Entry, Size};
 use crate::memory::use_pages;
 use crate::race::{Operation, Outcome, Race, Standing};
 use crate::table::{Cell, Table};
+use crate::wish::Choice;
 
 /// The arguments with what `--quick` means.
 pub(crate) fn settled(mut args: SpeedArgs) -> SpeedArgs {

@@ -33,12 +33,28 @@ impl Counters {
         self.most_steps = self.most_steps.max(steps);
     }
 
+    /// Steps per insert that had to walk.
+    pub(crate) fn steps_mean(&self) -> f64 {
+        self.steps as f64 / self.walks.max(1) as f64
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.failures += other.failures;
         self.walks += other.walks;
         self.steps += other.steps;
         self.most_steps = self.most_steps.max(other.most_steps);
     }
+}
+
+/// Content that no history gives a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// In the table, at a bit.
+    Table { bit: u64, what: &'static str },
+    /// In an entry of the stash.
+    Stash { index: usize, what: &'static str },
+    /// In the number of copies, for so many are really there, or as many at most.
+    Count { there: u64 },
 }
 
 /// Keys whose memory is asked for before the first of them is looked at, where a filter has no better way.
@@ -126,9 +142,9 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         None
     }
 
-    /// A hash for every stored copy, which the filter cannot tell from that of the key that was stored; `None`
-    /// if this kind of filter does not know.
-    fn hashes(&self) -> Option<Box<dyn Iterator<Item = KeyHash> + '_>> {
+    /// A hash and the value of every stored copy; the filter cannot tell the hash from that of the key that was
+    /// stored. `None` if this kind of filter does not know.
+    fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {
         None
     }
 
@@ -144,6 +160,14 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn stash_len(&self) -> usize {
         0
     }
+    /// Takes over what a file says: the number of copies and the stash. The words are there already.
+    fn restore(&mut self, len: u64, stash: Vec<(u64, u64, u16)>);
+    /// Refuses a stash that no history gives.
+    fn audit_stash(&self) -> Result<(), Flaw> {
+        Ok(())
+    }
+    /// Refuses content that no history gives: after this nothing that is done with the filter can panic.
+    fn audit(&self) -> Result<(), Flaw>;
     /// What happened, for filters to which it happens.
     fn counters(&self) -> Counters {
         Counters::default()
@@ -154,8 +178,9 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     }
     fn clone_box(&self) -> Box<dyn Engine>;
 
-    /// Adds the keys of an engine of equal geometry; `false` if this kind of filter cannot.
-    fn union(&mut self, other: &dyn Engine) -> bool {
+    /// Sets the bits that are set in an engine of equal geometry, and counts its keys as its own; `false` if this
+    /// kind of filter is not made of bits.
+    fn merge_bits(&mut self, other: &dyn Engine) -> bool {
         let _ = other;
         false
     }

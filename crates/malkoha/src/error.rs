@@ -1,6 +1,7 @@
 //! What can go wrong, said so that the reader knows what to do next.
 
 use core::fmt;
+use std::path::{Path, PathBuf};
 
 use crate::kind::Kind;
 
@@ -54,6 +55,35 @@ impl fmt::Display for FullAt {
 
 impl core::error::Error for FullAt {}
 
+/// Some keys of a slice found no room in their shards; all others are in.
+///
+/// ```
+/// let filter = malkoha::Spec::new(10, 0.01).sharded(2).build()?;
+/// let keys: Vec<u64> = (0..1000).collect();
+/// let refused = filter.insert_slice(&keys).unwrap_err();
+/// for (at, key) in keys.iter().enumerate().filter(|(at, _)| !refused.indices.contains(at)) {
+///     assert!(filter.contains(key), "{at}");
+/// }
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Where in the slice the refused keys are, ascending.
+    pub indices: Vec<usize>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} keys of the slice found no room, all others are in; remove keys or build a larger filter",
+            self.indices.len()
+        )
+    }
+}
+
+impl core::error::Error for Refused {}
+
 /// Why a filter could not be planned, built or asked.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -87,6 +117,13 @@ pub enum Error {
         kind: Kind,
         /// The largest number allowed; the smallest is 1.
         most: u8,
+    },
+    /// A sharded filter does not exist with this number of shards.
+    Shards {
+        /// What was asked for.
+        got: u32,
+        /// The largest number allowed; the smallest is 1.
+        most: u32,
     },
     /// An option makes no sense for this kind of filter.
     Option {
@@ -153,10 +190,55 @@ pub enum Error {
         /// What was asked of it.
         operation: &'static str,
     },
-    /// Two filters cannot be united because their geometries differ.
+    /// Two filters cannot be merged because their geometries differ.
     Geometries {
-        /// What differs.
-        what: &'static str,
+        /// What differs, and how.
+        what: String,
+    },
+    /// Two filters cannot be merged because one of them has no room for both. It has not changed.
+    MergeFull {
+        /// Copies that the two hold together.
+        copies: u64,
+        /// Copies that the filter takes reliably.
+        room: u64,
+        /// So many copies found no place, or more.
+        left_over: u64,
+    },
+    /// Bytes that should be a filter are not, or are damaged.
+    Corrupt {
+        /// The section or the number that is wrong.
+        part: &'static str,
+        /// Where it is, in bytes from the begin.
+        offset: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Bytes that a later version of this crate has written.
+    Newer {
+        /// The number that is not known.
+        part: &'static str,
+        /// Where it is, in bytes from the begin.
+        offset: u64,
+        /// What it is.
+        what: String,
+    },
+    /// Bytes that hold something else than was asked for.
+    Form {
+        /// What was asked for.
+        expected: &'static str,
+        /// What is there.
+        got: &'static str,
+    },
+    /// The operating system could not do something with a file.
+    Io {
+        /// What it could not do.
+        operation: &'static str,
+        /// The file; empty if there is none.
+        path: PathBuf,
+        /// What kind of failure it was.
+        kind: std::io::ErrorKind,
+        /// What the system says.
+        message: String,
     },
     /// A kind was written in a way that is not understood.
     UnknownKind {
@@ -179,6 +261,9 @@ impl fmt::Display for Error {
                 write!(f, "{kind} does not exist; give it {least} to {most} slots per place")
             }
             Self::Choices { kind, most } => write!(f, "{kind} does not exist; give it 1 to {most} choices"),
+            Self::Shards { got, most } => {
+                write!(f, "a filter of {got} shards is not possible; ask for 1 to {most}")
+            }
             Self::Option { kind, what } => write!(f, "{kind}: {what}"),
             Self::Memory { bytes, least } => {
                 write!(
@@ -226,9 +311,30 @@ impl fmt::Display for Error {
             }
             Self::Geometries { what } => write!(
                 f,
-                "the filters differ in {what}; only filters of equal geometry and seed can be united: plan once and \
-                 build all of them from that geometry"
+                "the filters differ in {what}; only filters of equal layout and seed can be merged: plan once and build all of \
+                 them from that geometry"
             ),
+            Self::MergeFull { copies, room, left_over } => write!(
+                f,
+                "the filters hold {copies} copies together, and this one takes {room} reliably: {left_over} or more \
+                 are too many, and nothing has changed; merge into a larger filter"
+            ),
+            Self::Corrupt { part, offset, what } => write!(
+                f,
+                "damaged, or no filter: {part} at byte {offset}: {what}; take another copy or build the filter again"
+            ),
+            Self::Newer { part, offset, what } => {
+                write!(
+                    f,
+                    "written by a newer malkoha: {part} at byte {offset}: {what}; read it with that version"
+                )
+            }
+            Self::Form { expected, got } => {
+                write!(f, "this is {got} and not {expected}; open it as what it is")
+            }
+            Self::Io { operation, path, message, .. } => {
+                write!(f, "could not {operation} {}: {message}", path.display())
+            }
             Self::UnknownKind { got } => write!(
                 f,
                 "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, \
@@ -240,3 +346,13 @@ impl fmt::Display for Error {
 }
 
 impl core::error::Error for Error {}
+
+impl Error {
+    pub(crate) fn corrupt(part: &'static str, offset: u64, what: impl Into<String>) -> Self {
+        Self::Corrupt { part, offset, what: what.into() }
+    }
+
+    pub(crate) fn io(operation: &'static str, path: &Path, error: &std::io::Error) -> Self {
+        Self::Io { operation, path: path.to_owned(), kind: error.kind(), message: error.to_string() }
+    }
+}

@@ -4,8 +4,9 @@ mod values;
 
 use core::fmt;
 
+use crate::bits::Words;
 use crate::bloom::Fill;
-use crate::engine::{Engine, Inserted};
+use crate::engine::{Counters, Engine, Inserted};
 use crate::error::{Error, Full, FullAt};
 use crate::geometry::Geometry;
 use crate::key::{Key, KeyHash, KeyHasher};
@@ -19,7 +20,7 @@ const CHUNK: usize = 2048;
 const MOST_THREADS: usize = 16;
 
 /// Keys that are sorted by place at a time when many are stored at once.
-const BULK: usize = 1 << 24;
+pub(crate) const BULK: usize = 1 << 24;
 
 /// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
 ///
@@ -54,8 +55,27 @@ pub struct Filter {
 impl Filter {
     /// An empty filter with this geometry.
     pub fn new(geometry: Geometry) -> Result<Self, Error> {
-        let engine = select::engine(&geometry)?;
+        let bits = geometry.table_bits().ok_or(Error::TooLarge { keys: geometry.keys() })?;
+        Self::in_words(geometry, Words::zeroed(bits)?)
+    }
+
+    /// The filter with this geometry in words that are as many as it needs, and as yet all zero.
+    pub(crate) fn in_words(geometry: Geometry, words: Words) -> Result<Self, Error> {
+        let engine = select::engine(&geometry, words)?;
         Ok(Self { geometry, hasher: KeyHasher::new(geometry.seed()), engine })
+    }
+
+    pub(crate) fn engine(&self) -> &dyn Engine {
+        &*self.engine
+    }
+
+    pub(crate) fn engine_mut(&mut self) -> &mut dyn Engine {
+        &mut *self.engine
+    }
+
+    /// Puts another engine of the same geometry in the stead of its own.
+    pub(crate) fn put_engine(&mut self, engine: Box<dyn Engine>) {
+        self.engine = engine;
     }
 
     /// The exact numbers of this filter.
@@ -122,7 +142,7 @@ impl Filter {
     }
 
     #[cold]
-    fn unsupported(&self, operation: &'static str) -> Error {
+    pub(crate) fn unsupported(&self, operation: &'static str) -> Error {
         Error::Unsupported { kind: self.geometry.kind(), operation }
     }
 
@@ -197,7 +217,12 @@ impl Filter {
         })
     }
 
-    fn extend_in_order_of_places<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
+    /// The same, but what was stored stays if a key finds no room.
+    pub(crate) fn extend_in_order_of_places<K: Key + Sync>(
+        &mut self,
+        keys: &[K],
+        threads: usize,
+    ) -> Result<(), Full> {
         let (mut hashes, mut sorted) = (Vec::new(), Vec::new());
         for keys in keys.chunks(BULK) {
             self.hash_all(keys, &mut hashes, threads);
@@ -294,37 +319,6 @@ impl Filter {
         Ok(())
     }
 
-    /// Adds all keys of another filter, for Bloom kinds. Both must have the same geometry and seed.
-    ///
-    /// Every key of either filter is found afterwards. With one choice the result is, bit for bit, the filter
-    /// that took all keys itself; with several it has some more bits set, because each of the two chose blocks
-    /// without knowing the keys of the other. The length becomes the sum of both.
-    ///
-    /// ```
-    /// use malkoha::{Kind, Spec};
-    /// let spec = Spec::new(1000, 0.001).kind(Kind::Blocked(2));
-    /// let (mut day, mut night) = (spec.build()?, spec.build()?);
-    /// day.insert("malkoha").unwrap();
-    /// night.insert("owl").unwrap();
-    /// day.union(&night)?;
-    /// assert!(day.contains("malkoha") && day.contains("owl"));
-    /// # Ok::<(), malkoha::Error>(())
-    /// ```
-    pub fn union(&mut self, other: &Self) -> Result<(), Error> {
-        let differs = |what| Err(Error::Geometries { what });
-        if self.geometry.seed() != other.geometry.seed() {
-            return differs("their seeds");
-        }
-        if self.geometry.layout() != other.geometry.layout() {
-            return differs("their sizes or kinds");
-        }
-        if self.engine.union(&*other.engine) {
-            Ok(())
-        } else {
-            Err(self.unsupported("be united with another"))
-        }
-    }
-
     /// The set bits of a filter of a Bloom kind, and the rate that they have, whichever keys set them. Reads
     /// the whole table.
     pub fn fill(&self) -> Result<Fill, Error> {
@@ -363,6 +357,16 @@ impl Filter {
         self.len() == 0
     }
 
+    /// What happened since the filter was made.
+    pub(crate) fn counters(&self) -> Counters {
+        self.engine.counters()
+    }
+
+    /// Goes on counting from here.
+    pub(crate) fn count_on(&mut self, counters: Counters) {
+        self.engine.count_on(counters);
+    }
+
     /// Facts about the filter at this moment. For Bloom kinds this reads the whole table.
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -371,13 +375,6 @@ impl Filter {
         let slots = self.geometry.cuckoo().map_or(0, |layout| layout.slots);
         let (items, stash_size) = (self.len(), self.engine.stash_len() as u64);
         let capacity = self.geometry.capacity();
-        let level = if items >= capacity {
-            Level::Full
-        } else if items as f64 > 0.9 * capacity as f64 || stash_size > 0 {
-            Level::NearlyFull
-        } else {
-            Level::Room
-        };
         Stats {
             items,
             slots: fill.map_or(slots, |fill| fill.bits),
@@ -386,11 +383,11 @@ impl Filter {
             memory_bytes: self.engine.bytes() as u64,
             stash_size,
             insert_failures: counters.failures,
-            steps_mean: counters.steps as f64 / counters.walks.max(1) as f64,
+            steps_mean: counters.steps_mean(),
             steps_max: counters.most_steps,
             predicted_rate: fill.map_or_else(|| self.geometry.predicted_rate(items), |fill| fill.rate),
             head_room: capacity.saturating_sub(items),
-            level,
+            level: Level::of(items, capacity, stash_size),
         }
     }
 }

@@ -118,6 +118,15 @@ impl Geometry {
         }
     }
 
+    /// Bits of the table, or `None` if there are too many to count.
+    pub(crate) fn table_bits(&self) -> Option<u64> {
+        match self.layout {
+            Layout::Cuckoo(layout) => layout.table_bits(),
+            Layout::Bloom(layout) => Some(layout.bits).filter(|bits| *bits < u64::MAX / 2),
+            Layout::Blocked(layout) => layout.table_bits(),
+        }
+    }
+
     /// Bits of memory per planned key.
     #[must_use]
     pub fn bits_per_key(&self) -> f64 {

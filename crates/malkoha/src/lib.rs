@@ -42,6 +42,22 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
+//! # Many threads at once
+//!
+//! ```
+//! use malkoha::Spec;
+//!
+//! let filter = Spec::new(100_000, 0.001).sharded(16).build()?;
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| (0..50_000u64).for_each(|key| filter.insert(&key).unwrap()));
+//!     scope.spawn(|| filter.contains("malkoha"));
+//! });
+//! assert_eq!(filter.len(), 50_000);
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+//!
+//! [`Sharded`] takes `&self` for everything; lookups wait for no lookup, inserts only for those in the same shard.
+//!
 //! # Which kind
 //!
 //! | need | [`Kind`] |
@@ -55,8 +71,8 @@
 //!
 //! # Where things are
 //!
-//! [`Spec`] is what you wish, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Stats`] what
-//! it says of itself. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes
+//! [`Spec`] is what you wish, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Sharded`] the
+//! same for many threads, [`Stats`] what it says of itself. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes
 //! in hand, [`theory`] the formulas.
 
 pub mod bloom;
@@ -70,21 +86,26 @@ mod filter;
 mod geometry;
 mod key;
 mod kind;
+mod merge;
 mod reduce;
 mod select;
+mod sharded;
 mod spec;
 mod stats;
+mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod values;
 
 pub use bloom::{Cost, Pattern};
 pub use engine::Inserted;
-pub use error::{Error, Full, FullAt};
+pub use error::{Error, Full, FullAt, Refused};
 pub use filter::Filter;
 pub use geometry::{Geometry, Layout};
 pub use key::{HashId, Key, KeyHash, KeyHasher};
 pub use kind::Kind;
+pub use sharded::{Sharded, ShardedGeometry, ShardedSpec};
 pub use spec::{Offsets, Spec};
 pub use stats::{Level, Stats};
+pub use store::Mapped;
 pub use values::Values;

@@ -3,6 +3,7 @@
 //! Shapes that are asked for often have their numbers compiled in; all others are served by the same code with
 //! the numbers in fields. A line more or less here changes speed, never answers.
 
+use crate::bits::Words;
 use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Pattern, Random, Spread};
 use crate::cuckoo::{
     ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, Placement, SemiSortedCuckoo, Signed,
@@ -13,62 +14,62 @@ use crate::error::Error;
 use crate::geometry::{Geometry, Layout};
 use crate::kind::Kind;
 
-/// Builds the empty filter that a geometry describes.
-pub(crate) fn engine(geometry: &Geometry) -> Result<Box<dyn Engine>, Error> {
+/// Builds the filter that a geometry describes, in words that are as many as it needs.
+pub(crate) fn engine(geometry: &Geometry, words: Words) -> Result<Box<dyn Engine>, Error> {
     match geometry.layout() {
-        Layout::Cuckoo(layout) => cuckoo(layout),
-        Layout::Bloom(layout) => Ok(Box::new(Bloom::new(layout)?)),
-        Layout::Blocked(layout) => blocked(layout),
+        Layout::Cuckoo(layout) => cuckoo(layout, words),
+        Layout::Bloom(layout) => Ok(Box::new(Bloom::in_words(layout, words))),
+        Layout::Blocked(layout) => blocked(layout, words),
     }
 }
 
 /// Blocked Bloom filters, by pattern: the query loop has it compiled in.
-fn blocked(layout: &BlockedLayout) -> Result<Box<dyn Engine>, Error> {
+fn blocked(layout: &BlockedLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
     Ok(match layout.pattern {
-        Pattern::Random => Box::new(Blocked::<Random>::new(layout)?),
-        Pattern::Distinct => Box::new(Blocked::<Distinct>::new(layout)?),
-        Pattern::Spread => Box::new(Blocked::<Spread>::new(layout)?),
+        Pattern::Random => Box::new(Blocked::<Random>::in_words(layout, words)?),
+        Pattern::Distinct => Box::new(Blocked::<Distinct>::in_words(layout, words)?),
+        Pattern::Spread => Box::new(Blocked::<Spread>::in_words(layout, words)?),
     })
 }
 
-fn cuckoo(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
+fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
     if layout.value_bits() > 0 {
         return match layout.kind {
-            Kind::Classic(_) | Kind::SemiSorted => valued::<Xor>(layout),
-            Kind::Simplified(_) => valued::<Subtables>(layout),
-            _ if layout.ring.near_share > 0 => valued::<Signed<true>>(layout),
-            _ => valued::<Signed<false>>(layout),
+            Kind::Classic(_) | Kind::SemiSorted => valued::<Xor>(layout, words),
+            Kind::Simplified(_) => valued::<Subtables>(layout, words),
+            _ if layout.ring.near_share > 0 => valued::<Signed<true>>(layout, words),
+            _ => valued::<Signed<false>>(layout, words),
         };
     }
     Ok(match layout.kind {
-        Kind::Classic(_) => Box::new(ClassicCuckoo::new(layout)?),
-        Kind::SemiSorted => Box::new(SemiSortedCuckoo::new(layout)?),
-        Kind::Simplified(_) => Box::new(SimplifiedCuckoo::new(layout)?),
-        _ if layout.ring.near_share > 0 => signed::<Signed<true>>(layout)?,
-        _ => signed::<Signed<false>>(layout)?,
+        Kind::Classic(_) => Box::new(ClassicCuckoo::in_words(layout, words)?),
+        Kind::SemiSorted => Box::new(SemiSortedCuckoo::in_words(layout, words)?),
+        Kind::Simplified(_) => Box::new(SimplifiedCuckoo::in_words(layout, words)?),
+        _ if layout.ring.near_share > 0 => signed::<Signed<true>>(layout, words)?,
+        _ => signed::<Signed<false>>(layout, words)?,
     })
 }
 
 /// Tags with values, of any shape.
-fn valued<P: Placement>(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
+fn valued<P: Placement>(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
     Ok(if layout.kind.is_sorted() {
-        Box::new(Cuckoo::<P, SortedBuckets<0, true>>::new(layout)?)
+        Box::new(Cuckoo::<P, SortedBuckets<0, true>>::in_words(layout, words)?)
     } else {
-        Box::new(Cuckoo::<P, Slots<Dynamic<true>>>::new(layout)?)
+        Box::new(Cuckoo::<P, Slots<Dynamic<true>>>::in_words(layout, words)?)
     })
 }
 
 /// Buckets, windows and sorted buckets with signed offsets.
-fn signed<P: Placement>(layout: &CuckooLayout) -> Result<Box<dyn Engine>, Error> {
+fn signed<P: Placement>(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
     macro_rules! choose {
         (slots $(($bits:literal, $l:literal, $windowed:literal)),*; sorted $($sorted:literal),*) => {
             match (layout.kind, layout.tag_bits(), layout.slots_per_place, layout.kind.is_windowed()) {
-                $((Kind::Sorted, $sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets<$sorted>>::new(layout)?),)*
-                (Kind::Sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets>::new(layout)?),
+                $((Kind::Sorted, $sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets<$sorted>>::in_words(layout, words)?),)*
+                (Kind::Sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets>::in_words(layout, words)?),
                 $((_, $bits, $l, $windowed) => {
-                    Box::new(Cuckoo::<P, Slots<Fixed<$bits, $l, $windowed>>>::new(layout)?)
+                    Box::new(Cuckoo::<P, Slots<Fixed<$bits, $l, $windowed>>>::in_words(layout, words)?)
                 })*
-                _ => Box::new(Cuckoo::<P, Slots<Dynamic>>::new(layout)?),
+                _ => Box::new(Cuckoo::<P, Slots<Dynamic>>::in_words(layout, words)?),
             }
         };
     }

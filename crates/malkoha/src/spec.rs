@@ -34,7 +34,7 @@ impl Offsets {
 
 /// What is given of keys, rate and memory; the third follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Given {
+pub(crate) enum Given {
     KeysAndRate(u64, f64),
     KeysAndMemory(u64, u64),
     RateAndMemory(f64, u64),
@@ -58,18 +58,20 @@ enum Given {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "a spec does nothing until it is planned or built"]
 pub struct Spec {
-    given: Given,
-    kind: Kind,
+    pub(crate) given: Given,
+    pub(crate) kind: Kind,
     seed: u64,
     load: Option<f64>,
     dense: bool,
     offsets: Offsets,
     stash: Option<u32>,
     max_steps: u32,
-    threads: usize,
+    pub(crate) threads: usize,
     pattern: Option<Pattern>,
     cost: Option<Cost>,
     value_bits: Option<u32>,
+    /// Shards among which a key is drawn before its place is.
+    pub(crate) shards: u32,
 }
 
 impl Spec {
@@ -84,6 +86,9 @@ impl Spec {
 
     /// The largest stash that can be asked for.
     pub const MOST_STASH: u32 = 1 << 16;
+
+    /// The widest values.
+    pub const MOST_VALUE_BITS: u32 = 16;
 
     /// Keys that the stash takes, unless asked otherwise.
     pub const DEFAULT_STASH: u32 = 16;
@@ -136,6 +141,7 @@ impl Spec {
             pattern: None,
             cost: None,
             value_bits: None,
+            shards: 1,
         }
     }
 
@@ -251,8 +257,9 @@ impl Spec {
         let (keys, rate, layout) = match self.given {
             Given::KeysAndRate(keys, rate) => (keys, check_rate(rate)?, wish(keys)?.at_rate(rate)?),
             Given::KeysAndMemory(keys, bytes) => {
-                let layout = wish(keys)?.in_memory(bytes)?;
-                (keys, layout.rate(keys), layout)
+                let wish = wish(keys)?;
+                let layout = wish.in_memory(bytes)?;
+                (keys, wish.rate(&layout), layout)
             }
             Given::RateAndMemory(rate, bytes) => {
                 check_rate(rate)?;
@@ -400,13 +407,13 @@ impl Spec {
         }
         let value_bits = match self.value_bits {
             None => 0,
-            Some(bits @ 1..=16) => bits,
+            Some(bits @ 1..=Self::MOST_VALUE_BITS) => bits,
             Some(got) => return Err(Error::ValueBits { got }),
         };
-        let (kind, offsets, max_steps) = (self.kind, self.offsets, self.max_steps);
+        let Self { kind, offsets, max_steps, shards, .. } = *self;
         Ok(move |keys| match keys {
             0 => Err(Error::NoKeys),
-            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps, value_bits }),
+            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps, value_bits, shards }),
         })
     }
 }
@@ -416,7 +423,7 @@ fn check_rate(rate: f64) -> Result<f64, Error> {
 }
 
 /// The largest number for which `fits` holds, given that it holds up to some number and not beyond.
-fn most(fits: impl Fn(u64) -> bool) -> u64 {
+pub(crate) fn most(fits: impl Fn(u64) -> bool) -> u64 {
     let mut beyond = 1u64;
     while beyond < 1 << 62 && fits(beyond) {
         beyond *= 2;

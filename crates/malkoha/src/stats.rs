@@ -14,6 +14,19 @@ pub enum Level {
     Full,
 }
 
+impl Level {
+    /// The level of a filter that holds so many keys of those that it takes, and so many of them outside its table.
+    pub(crate) fn of(items: u64, capacity: u64, stash_size: u64) -> Self {
+        if items >= capacity {
+            Self::Full
+        } else if items as f64 > 0.9 * capacity as f64 || stash_size > 0 {
+            Self::NearlyFull
+        } else {
+            Self::Room
+        }
+    }
+}
+
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

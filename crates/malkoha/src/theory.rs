@@ -10,6 +10,9 @@
 use crate::kind::Kind;
 
 pub mod bloom;
+mod shards;
+
+pub use shards::{fullest_shard, mean_shard};
 
 /// The load up to which all keys find a place, as the table grows without bound: \[SZR\] Table 2, with the
 /// known values for buckets of 5 to 8 slots.

@@ -101,31 +101,31 @@ fn clearing_empties() {
 }
 
 #[test]
-fn a_union_holds_the_keys_of_both() {
+fn a_merge_holds_the_keys_of_both() {
     for spec in specs(4000, 0.01) {
         let (left, right) = (filled(&spec, 0..2500), filled(&spec, 1500..4000));
         let mut both = left.clone();
-        both.union(&right).unwrap();
+        both.merge(&right).unwrap();
         assert!((0..4000u64).all(|key| both.contains(&key)), "{both:?}");
         assert_eq!(both.len(), 5000);
         let mut other_way = right.clone();
-        other_way.union(&left).unwrap();
-        assert!(both == other_way, "a union commutes");
+        other_way.merge(&left).unwrap();
+        assert!(both == other_way, "merging commutes");
     }
 }
 
-/// With one choice a union is the filter that took all keys. With several, each half chose for itself: a key that
-/// both have may lie in two blocks, and the union is fuller.
+/// With one choice a merged filter is the one that took all keys. With several, each half chose for itself: a key that
+/// both have may lie in two blocks, and the merged filter is fuller.
 #[test]
-fn a_union_is_the_whole_or_fuller() {
+fn a_merge_is_the_whole_or_fuller() {
     for spec in specs(4000, 0.01) {
         let whole = filled(&spec, 0..4000).fill().unwrap();
-        let united = |left, right| {
+        let merged = |left, right| {
             let mut both = filled(&spec, left);
-            both.union(&filled(&spec, right)).unwrap();
+            both.merge(&filled(&spec, right)).unwrap();
             both.fill().unwrap()
         };
-        let (apart, shared) = (united(0..2000, 2000..4000), united(0..2500, 1500..4000));
+        let (apart, shared) = (merged(0..2000, 2000..4000), merged(0..2500, 1500..4000));
         if matches!(spec.plan().unwrap().kind(), Kind::Bloom | Kind::Blocked(1)) {
             assert_eq!((apart.set, shared.set), (whole.set, whole.set));
         } else {
@@ -138,7 +138,7 @@ fn a_union_is_the_whole_or_fuller() {
 }
 
 #[test]
-fn unequal_filters_are_not_united() {
+fn unequal_filters_are_not_merged() {
     let spec = Spec::new(1000, 0.01).kind(Kind::Blocked(2));
     let mut filter = spec.build().unwrap();
     let others = [
@@ -150,12 +150,10 @@ fn unequal_filters_are_not_united() {
         Spec::new(1000, 0.01),
     ];
     for other in others {
-        let refused = filter.union(&other.build().unwrap());
+        let refused = filter.merge(&other.build().unwrap());
         assert!(matches!(refused, Err(Error::Geometries { .. })), "{other:?}: {refused:?}");
     }
-    let mut cuckoo = Spec::new(1000, 0.01).build().unwrap();
-    let refused = cuckoo.clone();
-    assert!(matches!(cuckoo.union(&refused), Err(Error::Unsupported { kind: Kind::Sorted, .. })));
+    let cuckoo = Spec::new(1000, 0.01).build().unwrap();
     assert!(matches!(cuckoo.estimate_keys(), Err(Error::Unsupported { .. })));
     assert!(matches!(cuckoo.fill(), Err(Error::Unsupported { .. })));
 }

@@ -5,7 +5,7 @@
 //! instructions. All of them give the same results, and tests compare them.
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "instructions of a CPU that was asked"))]
 
-use super::block::{BLOCK_WORDS, Block};
+use super::block::{BLOCK_BITS, BLOCK_WORDS, Block, bit_of};
 
 /// What a CPU does with all words of a block at once.
 pub trait Vectors: Copy {
@@ -15,6 +15,15 @@ pub trait Vectors: Copy {
 
     /// Whether all bits of `pattern` are set in `block`.
     fn covers(self, block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool;
+
+    /// Whether the bits that the lowest `count` numbers of nine bits in `numbers` name, at most seven, are set in
+    /// each of several blocks.
+    fn named_bits<const C: usize>(
+        self,
+        blocks: [&[u64; BLOCK_WORDS]; C],
+        numbers: u64,
+        count: u32,
+    ) -> [bool; C];
 }
 
 /// Work that is worth compiling for several CPUs. All that it calls in its loops is `#[inline(always)]`: what is
@@ -37,6 +46,23 @@ impl Vectors for Portable {
     #[inline(always)]
     fn covers(self, block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
         Block(*block).covers(pattern)
+    }
+
+    #[inline(always)]
+    fn named_bits<const C: usize>(
+        self,
+        blocks: [&[u64; BLOCK_WORDS]; C],
+        mut numbers: u64,
+        count: u32,
+    ) -> [bool; C] {
+        let mut all = [1; C];
+        for _ in 0..count {
+            for (all, block) in all.iter_mut().zip(blocks) {
+                *all &= bit_of(block, numbers % u64::from(BLOCK_BITS));
+            }
+            numbers >>= 9;
+        }
+        all.map(|all| all == 1)
     }
 }
 
@@ -69,8 +95,11 @@ impl Cpu {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use core::arch::x86_64::{
-        __m256i, _mm256_and_si256, _mm256_loadu_si256, _mm256_set1_epi64x, _mm256_setr_epi64x,
-        _mm256_sllv_epi64, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_testc_si256,
+        __m256i, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps,
+        _mm256_cmpgt_epi32, _mm256_loadu_si256, _mm256_permutevar8x32_epi32, _mm256_set1_epi32,
+        _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_shuffle_ps, _mm256_slli_epi32,
+        _mm256_sllv_epi32, _mm256_sllv_epi64, _mm256_srli_epi32, _mm256_srlv_epi64, _mm256_storeu_si256,
+        _mm256_testc_si256,
     };
 
     use super::{BLOCK_WORDS, Block, Vectors, Work};
@@ -112,6 +141,17 @@ mod x86 {
             // SAFETY: the CPU has AVX2, as `self` proves.
             unsafe { covers(block, pattern) }
         }
+
+        #[inline(always)]
+        fn named_bits<const C: usize>(
+            self,
+            blocks: [&[u64; BLOCK_WORDS]; C],
+            numbers: u64,
+            count: u32,
+        ) -> [bool; C] {
+            // SAFETY: the CPU has AVX2, as `self` proves.
+            unsafe { named_bits(blocks, numbers, count) }
+        }
     }
 
     #[inline]
@@ -136,6 +176,36 @@ mod x86 {
         let low = _mm256_testc_si256(load(low), load(pattern_low));
         let high = _mm256_testc_si256(load(high), load(pattern_high));
         low & high == 1
+    }
+
+    /// All numbers at once, one in each 32-bit lane: its upper four bits choose one of the sixteen halves of words,
+    /// its lower five a bit in there.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn named_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: u64, count: u32) -> [bool; C] {
+        let numbers = _mm256_set1_epi64x(numbers.cast_signed());
+        let low = _mm256_srlv_epi64(numbers, _mm256_setr_epi64x(0, 9, 18, 27));
+        let high = _mm256_srlv_epi64(numbers, _mm256_setr_epi64x(36, 45, 54, 63));
+        // The lower half of every word; which number comes to lie in which lane is written in the next line.
+        let low_halves =
+            _mm256_shuffle_ps::<0b10_00_10_00>(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high));
+        let lanes = _mm256_castps_si256(low_halves);
+        let wanted = _mm256_cmpgt_epi32(
+            _mm256_set1_epi32(count.cast_signed()),
+            _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7),
+        );
+        let bit = _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_and_si256(lanes, _mm256_set1_epi32(31)));
+        let bit = _mm256_and_si256(bit, wanted);
+        // A permutation looks at three bits of an index, a blend at the sign.
+        let half = _mm256_srli_epi32::<5>(lanes);
+        let upper = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(lanes));
+        blocks.map(|block| {
+            let (first, second) = block.split_at(4);
+            let first = _mm256_permutevar8x32_epi32(load(first), half);
+            let second = _mm256_permutevar8x32_epi32(load(second), half);
+            let chosen = _mm256_blendv_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), upper);
+            _mm256_testc_si256(_mm256_castps_si256(chosen), bit) == 1
+        })
     }
 
     #[inline]
@@ -167,6 +237,7 @@ mod tests {
         type Output = ();
 
         fn run(self, vectors: impl Vectors) {
+            let mut yes = 0;
             for seed in 0..2000u64 {
                 let bits = mix(seed);
                 let pattern = vectors.bit_in_each_word(bits);
@@ -178,7 +249,18 @@ mod tests {
                 let taken = (seed % 8) as usize;
                 block[taken] &= !pattern.0[taken];
                 assert!(!vectors.covers(&block, &pattern));
+                for count in 0..=7 {
+                    let named = |block: &[u64; BLOCK_WORDS]| {
+                        (0..count).all(|i| bit_of(block, bits >> (9 * i) & 511) == 1)
+                    };
+                    // Mostly ones, so that both answers occur.
+                    let other = block.map(|word| word | mix(word) | mix(!word));
+                    let answers = vectors.named_bits([&block, &other], bits, count);
+                    assert_eq!(answers, [named(&block), named(&other)]);
+                    yes += u32::from(answers[1]);
+                }
             }
+            assert!((4000..14_000).contains(&yes), "{yes} of 16,000 answers are yes");
         }
     }
 

@@ -32,6 +32,15 @@ pub(crate) const fn zero_marks(word: u64, ones: u64, highs: u64) -> u64 {
     word.wrapping_sub(ones) & !word & highs
 }
 
+/// Marks the highest bit of every lane that is not zero. Unlike [`zero_marks`] this is exact for all lanes, and
+/// takes one operation more.
+#[inline(always)]
+pub(crate) const fn nonzero_marks(word: u64, ones: u64, highs: u64) -> u64 {
+    // Added to the bits below the highest, this carries into the highest unless they are all zero.
+    let below = highs - ones;
+    (((word & below) + below) | word) & highs
+}
+
 /// The index of the first zero lane, given the marks of lanes of `width` bits, of which there is one.
 #[inline(always)]
 pub(crate) const fn first(marks: u64, width: u32) -> u32 {
@@ -48,6 +57,13 @@ mod tests {
         let marks = zero_marks(word, ones, ones << (width - 1));
         let found = (marks != 0).then(|| first(marks, width));
         assert_eq!(found, naive::first_zero_lane(word, width, lanes), "{word:#x} in lanes of {width}");
+        let marks = nonzero_marks(word, ones, ones << (width - 1));
+        for lane in 0..lanes {
+            let content = word >> (lane * width) & (u64::MAX >> (64 - width));
+            let mark = marks >> (lane * width) & (u64::MAX >> (64 - width));
+            let expected = if content == 0 { 0 } else { 1 << (width - 1) };
+            assert_eq!(mark, expected, "lane {lane} of {word:#x} in lanes of {width}");
+        }
     }
 
     #[test]

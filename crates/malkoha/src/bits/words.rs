@@ -17,7 +17,7 @@ use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::Arc;
 
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::error::Error;
 
@@ -43,6 +43,8 @@ enum Memory {
     Heap,
     /// The mapping's own.
     Mapped { _map: MmapMut },
+    /// The mapping of a file, which may hold more than these words. They are only read.
+    File { _map: Arc<Mmap> },
     /// Nobody: this buffer is about to vanish.
     Nobody,
     /// The buffer that this one is a part of, whose words nobody reads or writes but through its parts.
@@ -88,6 +90,20 @@ impl Words {
         let begin = map.as_ptr().align_offset(PAGE_BYTES);
         let first = NonNull::from(map.get_mut(begin..begin.checked_add(size)?)?).cast::<u64>();
         Some(Self { first, len: size / 8, memory: Memory::Mapped { _map: map } })
+    }
+
+    /// The buffer that a file holds from byte `begin` on, `bytes` long; `None` if the file is shorter, or if the
+    /// words would not begin where a cache line begins. Little-endian machines only: the words are the bytes.
+    ///
+    /// Such a buffer must not be written to: whoever asks for one keeps it behind shared references.
+    #[cfg(target_endian = "little")]
+    pub(crate) fn in_file(map: Arc<Mmap>, begin: usize, bytes: usize) -> Option<Self> {
+        let content = map.get(begin..begin.checked_add(bytes)?)?;
+        if [content.as_ptr().addr(), bytes].iter().any(|at| !at.is_multiple_of(LINE_BYTES)) || bytes == 0 {
+            return None;
+        }
+        let first = NonNull::from(content).cast::<u64>();
+        Some(Self { first, len: bytes / 8, memory: Memory::File { _map: map } })
     }
 
     /// Takes the buffer apart before each of these words, which ascend. The parts can go to different threads.
@@ -249,7 +265,8 @@ impl Deref for Words {
 
     #[inline(always)]
     fn deref(&self) -> &[u64] {
-        // SAFETY: `first` points to `len` initialised words that this value owns.
+        // SAFETY: `first` points to `len` initialised words that this value owns, or that lie in a file which it
+        // keeps mapped.
         unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }
@@ -257,7 +274,9 @@ impl Deref for Words {
 impl DerefMut for Words {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u64] {
-        // SAFETY: as in `deref`, and `&mut self` makes this the only reference.
+        debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
+        // SAFETY: as in `deref`, and `&mut self` makes this the only reference. Buffers in files, which must not be
+        // written to, are never reached by `&mut`: `store::Mapped` has them and offers none.
         unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
     }
 }

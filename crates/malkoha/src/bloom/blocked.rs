@@ -8,13 +8,13 @@
 //! ```
 //!
 //! The invariant: bits are only ever set, so a block that covered the pattern of a key covers it for ever.
-//! This is also why a union loses nothing: the block that one filter chose for a key has all its bits in the
-//! union, whatever the other filter would have chosen. It may only have more bits set than a filter that took
+//! This is also why a merge loses nothing: the block that one filter chose for a key has all its bits in the
+//! merged filter, whatever the other filter would have chosen. It may only have more bits set than a filter that took
 //! all keys one by one, since each half chose without knowing the other.
 
 use crate::bits::cpu::{Cpu, Portable, Vectors};
 use crate::bits::{BLOCK_BITS, Block, Words};
-use crate::engine::{Engine, Inserted};
+use crate::engine::{Engine, Flaw, Inserted};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
@@ -26,7 +26,7 @@ use super::estimate;
 use super::fill::Fill;
 use super::layout::{BlockedLayout, with_equal_hashes};
 use super::pattern::{Draws, Scatter};
-use super::plain::unite;
+use super::plain::{audit_count, set_bits};
 
 /// The most candidate blocks of a key.
 pub(crate) const MOST_CHOICES: u8 = 4;
@@ -95,18 +95,22 @@ macro_rules! with_choices {
 impl<P: Scatter> Blocked<P> {
     /// An empty filter with this layout, which must have this pattern.
     pub fn new(layout: &BlockedLayout) -> Result<Self, Error> {
+        Self::in_words(layout, Words::zeroed(layout.table_bits().unwrap_or(u64::MAX / 2))?)
+    }
+
+    /// The filter with this layout in words that are as many as it needs, and as yet all zero.
+    pub(crate) fn in_words(layout: &BlockedLayout, words: Words) -> Result<Self, Error> {
         layout.check()?;
         if layout.pattern != P::PATTERN {
             let kind = Kind::Blocked(layout.choices);
             return Err(Error::Option { kind, what: "the layout is for another pattern" });
         }
-        let bits = layout.blocks.saturating_mul(u64::from(BLOCK_BITS)).min(u64::MAX / 2);
         Ok(Self {
             layout: *layout,
             scatter: P::new(layout.key_bits),
             prices: (layout.choices > 1).then(|| Prices::new(layout.cost, layout.key_bits)),
             cpu: Cpu::detect(),
-            words: Words::zeroed(bits)?,
+            words,
             len: 0,
         })
     }
@@ -202,9 +206,9 @@ impl<P: Scatter> Blocked<P> {
     /// # Panics
     ///
     /// If the layouts differ.
-    pub fn union(&mut self, other: &Self) {
-        assert_eq!(self.layout, other.layout, "only equal layouts can be united");
-        Engine::union(self, other);
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(self.layout, other.layout, "only equal layouts can be merged");
+        self.merge_bits(other);
     }
 
     /// The number of inserts.
@@ -255,7 +259,7 @@ impl<P: Scatter> Blocked<P> {
     /// An estimate of the number of different keys: the number for which these set bits are expected. Reads the
     /// whole table, and with choices runs the model of the block load, which takes tens of milliseconds.
     ///
-    /// After a union of filters with choices it is too high, for they have set more bits than one filter
+    /// After a merge of filters with choices it is too high, for they have set more bits than one filter
     /// would have.
     #[must_use]
     pub fn estimate_keys(&self) -> f64 {
@@ -325,9 +329,17 @@ impl<P: Scatter> Engine for Blocked<P> {
         Box::new(self.clone())
     }
 
-    fn union(&mut self, other: &dyn Engine) -> bool {
-        unite(&mut self.words, other.words());
-        self.len += other.len();
+    fn restore(&mut self, len: u64, _: Vec<(u64, u64, u16)>) {
+        self.len = len;
+    }
+
+    fn audit(&self) -> Result<(), Flaw> {
+        audit_count(self.len, self.set_bits(), self.layout.key_bits)
+    }
+
+    fn merge_bits(&mut self, other: &dyn Engine) -> bool {
+        set_bits(&mut self.words, other.words());
+        self.len = self.len.saturating_add(other.len());
         true
     }
 

@@ -29,6 +29,9 @@ pub struct BloomLayout {
 }
 
 impl BloomLayout {
+    /// The most bits that a key sets.
+    pub(crate) const MOST_KEY_BITS: u32 = 48;
+
     /// Bytes of memory of the table.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -76,7 +79,12 @@ impl BlockedLayout {
     /// Bytes of memory of the table.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        Words::bytes_for(self.blocks.saturating_mul(u64::from(BLOCK_BITS)).min(u64::MAX / 2))
+        Words::bytes_for(self.table_bits().unwrap_or(u64::MAX / 2))
+    }
+
+    /// Bits of the table, or `None` if there are too many to count.
+    pub(crate) fn table_bits(&self) -> Option<u64> {
+        self.blocks.checked_mul(u64::from(BLOCK_BITS)).filter(|bits| *bits < u64::MAX / 2)
     }
 
     /// The rate when n different keys are stored, as the model of the block load predicts it.
@@ -101,7 +109,7 @@ impl BlockedLayout {
     }
 
     /// Refuses numbers that make no filter.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let kind = Kind::Blocked(self.choices);
         kind.check()?;
         let refuse = |what| Err(Error::Option { kind, what });

@@ -11,7 +11,7 @@
 //!
 //! Two filters, [`Bloom`] and [`Blocked`], after Schmitz, Zentgraf, Rahmann: Blocked Bloom Filters with Choices,
 //! 2025 ("the paper" throughout this module). The invariant of both: bits are only ever set, so that a key that
-//! was stored is found for ever. Hence they neither remove nor count, and two of them unite by OR.
+//! was stored is found for ever. Hence they neither remove nor count, and two of them merge by OR.
 //!
 //! # Which filter for which rate
 //!
@@ -68,4 +68,4 @@ pub use pattern::{Distinct, Pattern, Random, Spread};
 pub use plain::Bloom;
 
 pub(crate) use blocked::MOST_CHOICES;
-pub(crate) use sizing::{BlockedWish, PlainWish, wish};
+pub(crate) use sizing::{BlockedWish, PlainWish, check, wish};

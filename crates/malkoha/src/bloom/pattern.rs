@@ -16,7 +16,7 @@
 //! draw waits for the one before it.
 
 use crate::bits::cpu::Vectors;
-use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS, bit_of};
+use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};
 use crate::key::{KeyHash, mix};
 
 /// How the bits of a key lie in its block.
@@ -111,21 +111,25 @@ impl Scatter for Random {
         block
     }
 
-    /// Bit by bit: the pattern would be written word by word and read again as vectors, which waits.
+    /// Bits are looked up in the blocks where they are: the pattern would be written word by word and read again
+    /// as vectors, which waits.
     #[inline(always)]
     fn lies_in<const C: usize>(
         &self,
         mut draws: Draws,
         blocks: [&[u64; BLOCK_WORDS]; C],
-        _: impl Vectors,
+        vectors: impl Vectors,
     ) -> bool {
-        let mut all = [1; C];
-        random_bits(&mut draws, self.key_bits, |at| {
-            for (all, block) in all.iter_mut().zip(blocks) {
-                *all &= bit_of(block, at);
+        let mut all = [true; C];
+        let mut left = self.key_bits;
+        while left > 0 {
+            let now = vectors.named_bits(blocks, draws.next(), left.min(NUMBERS));
+            for (all, now) in all.iter_mut().zip(now) {
+                *all &= now;
             }
-        });
-        all.into_iter().fold(0, |any, all| any | all) == 1
+            left = left.saturating_sub(NUMBERS);
+        }
+        all.into_iter().fold(false, |any, all| any | all)
     }
 
     fn share(&self, block: &Block) -> f64 {
@@ -190,6 +194,9 @@ impl Scatter for Spread {
     }
 }
 
+/// Numbers of nine bits that one draw has.
+const NUMBERS: u32 = 7;
+
 /// Sets so many random bits, of which some may coincide with one another or with set ones.
 #[inline(always)]
 fn add_random_bits(block: &mut Block, draws: &mut Draws, bits: u32) {
@@ -202,12 +209,11 @@ fn random_bits(draws: &mut Draws, bits: u32, mut visit: impl FnMut(u64)) {
     let mut left = bits;
     while left > 0 {
         let mut word = draws.next();
-        // Seven times nine bits fit a word.
-        for _ in 0..left.min(7) {
+        for _ in 0..left.min(NUMBERS) {
             visit(word % u64::from(BLOCK_BITS));
             word >>= 9;
         }
-        left = left.saturating_sub(7);
+        left = left.saturating_sub(NUMBERS);
     }
 }
 

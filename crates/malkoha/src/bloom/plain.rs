@@ -1,7 +1,7 @@
 //! The plain Bloom filter: the bits of a key lie anywhere in the table.
 
 use crate::bits::Words;
-use crate::engine::{Engine, Inserted};
+use crate::engine::{Engine, Flaw, Inserted};
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
 use crate::kind::Kind;
@@ -41,7 +41,12 @@ impl Bloom {
                 what: "a layout and a key have at least one bit",
             });
         }
-        Ok(Self { layout: *layout, words: Words::zeroed(layout.bits)?, len: 0 })
+        Ok(Self::in_words(layout, Words::zeroed(layout.bits)?))
+    }
+
+    /// The filter with this layout in words that are as many as it needs, and as yet all zero.
+    pub(crate) fn in_words(layout: &BloomLayout, words: Words) -> Self {
+        Self { layout: *layout, words, len: 0 }
     }
 
     /// The bits of a key.
@@ -83,9 +88,9 @@ impl Bloom {
     /// # Panics
     ///
     /// If the layouts differ.
-    pub fn union(&mut self, other: &Self) {
-        assert_eq!(self.layout, other.layout, "only equal layouts can be united");
-        Engine::union(self, other);
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(self.layout, other.layout, "only equal layouts can be merged");
+        self.merge_bits(other);
     }
 
     /// The number of inserts.
@@ -156,9 +161,17 @@ impl Engine for Bloom {
         Box::new(self.clone())
     }
 
-    fn union(&mut self, other: &dyn Engine) -> bool {
-        unite(&mut self.words, other.words());
-        self.len += other.len();
+    fn restore(&mut self, len: u64, _: Vec<(u64, u64, u16)>) {
+        self.len = len;
+    }
+
+    fn audit(&self) -> Result<(), Flaw> {
+        audit_count(self.len, self.fill().set, self.layout.key_bits)
+    }
+
+    fn merge_bits(&mut self, other: &dyn Engine) -> bool {
+        set_bits(&mut self.words, other.words());
+        self.len = self.len.saturating_add(other.len());
         true
     }
 
@@ -171,8 +184,17 @@ impl Engine for Bloom {
     }
 }
 
+/// Refuses a number of keys that cannot have set so many bits.
+pub(super) fn audit_count(len: u64, set: u64, key_bits: u32) -> Result<(), Flaw> {
+    let most = len.saturating_mul(u64::from(key_bits));
+    if set <= most && (len == 0) == (set == 0) {
+        return Ok(());
+    }
+    Err(Flaw::Count { there: set.div_ceil(u64::from(key_bits)) })
+}
+
 /// Sets the bits that are set in `other`.
-pub(super) fn unite(words: &mut [u64], other: &[u64]) {
+pub(super) fn set_bits(words: &mut [u64], other: &[u64]) {
     for (word, more) in words.iter_mut().zip(other) {
         *word |= more;
     }

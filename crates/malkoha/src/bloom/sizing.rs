@@ -14,9 +14,6 @@ use super::curve::{Curve, MOST_KEY_BITS};
 use super::layout::{BlockedLayout, BloomLayout};
 use super::pattern::Pattern;
 
-/// The most bits that a key sets in a plain filter.
-const MOST_PLAIN_BITS: u32 = 48;
-
 /// How the rates of single filters stray around the model: a part of the promised rate to aim at, and how
 /// much memory may be spent on setting fewer bits per key, which strays less and costs less time. The model
 /// is for many blocks; where candidate blocks may be one and the same, one block more makes up for it.
@@ -50,7 +47,7 @@ impl PlainWish {
     /// The smallest layout for so many keys whose rate is at most `rate`.
     pub(crate) fn at_rate(keys: u64, rate: f64) -> Result<BloomLayout, Error> {
         check(keys, rate)?;
-        let best = (1..=MOST_PLAIN_BITS).map(|key_bits| (plain_density(key_bits, rate), key_bits));
+        let best = (1..=BloomLayout::MOST_KEY_BITS).map(|key_bits| (plain_density(key_bits, rate), key_bits));
         let (density, key_bits) = best.max_by(|a, b| a.0.total_cmp(&b.0)).expect("one is the best");
         let bits = keys as f64 / density;
         let mut layout = BloomLayout { bits: count(bits, keys)?, key_bits };
@@ -70,7 +67,7 @@ impl PlainWish {
         if bits == 0 {
             return Err(Error::Memory { bytes, least: Words::bytes_for(1) });
         }
-        let layouts = (1..=MOST_PLAIN_BITS).map(|key_bits| BloomLayout { bits, key_bits });
+        let layouts = (1..=BloomLayout::MOST_KEY_BITS).map(|key_bits| BloomLayout { bits, key_bits });
         let best = layouts.min_by(|a, b| a.rate(keys).total_cmp(&b.rate(keys)));
         Ok(best.expect("one is the best"))
     }
@@ -175,7 +172,7 @@ impl BlockedWish {
 }
 
 /// Refuses what no filter of this family can do.
-fn check(keys: u64, rate: f64) -> Result<(), Error> {
+pub(crate) fn check(keys: u64, rate: f64) -> Result<(), Error> {
     if keys == 0 {
         return Err(Error::NoKeys);
     }

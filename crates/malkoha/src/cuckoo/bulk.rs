@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bits::Words;
-use crate::engine::Counters;
+use crate::engine::{Counters, Flaw};
 use crate::error::Full;
 use crate::key::KeyHash;
 use crate::reduce::last_draw;
@@ -163,8 +163,8 @@ impl<T: Table> Table for Part<T> {
         T::fits(layout)
     }
 
-    fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
-        Ok(Self { table: T::new(layout)?, begin: 0, end: layout.places })
+    fn new(layout: &CuckooLayout, words: Words) -> Self {
+        Self { table: T::new(layout, words), begin: 0, end: layout.places }
     }
 
     fn holds(&self, entry: Entry) -> bool {
@@ -239,6 +239,10 @@ impl<T: Table> Table for Part<T> {
 
     fn words(&self) -> &Words {
         self.table.words()
+    }
+
+    fn audit(&self, layout: &CuckooLayout) -> Result<u64, Flaw> {
+        self.table.audit(layout)
     }
 
     fn clear(&mut self) {

@@ -1,11 +1,18 @@
 //! The numbers of a cuckoo table.
 
 use crate::bits::Words;
+use crate::bits::words::mask;
 use crate::kind::Kind;
 use crate::theory;
 
 use super::sorted::SortedBuckets;
-use super::tag::Anatomy;
+use super::tag::{Anatomy, Fingerprint};
+
+/// The widest tag. Beyond it no hash has bits for a place.
+const MOST_TAG_BITS: u32 = 60;
+
+/// Subtables of 2 to this power places are the largest.
+pub(crate) const MOST_SUBTABLE_BITS: u32 = 40;
 
 /// How far a signed offset reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +62,67 @@ pub struct CuckooLayout {
 }
 
 impl CuckooLayout {
+    /// The layout of a kind with tags of so many bits, as yet without places.
+    pub(crate) fn with_tags(kind: Kind, tag_bits: u32) -> Self {
+        let l = u64::from(kind.slots_per_place());
+        let sides = if kind.is_signed() { 2 } else { 1 };
+        let tag = Anatomy::new(tag_bits, sides, if kind.is_windowed() { l } else { 1 });
+        Self {
+            kind,
+            places: 0,
+            slots: 0,
+            slots_per_place: u32::from(kind.slots_per_place()),
+            tag,
+            fingerprints: tag.fingerprints(),
+            subtable_bits: 0,
+            ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
+            stash: 0,
+            max_steps: 1,
+        }
+    }
+
+    /// The widths of tags that a kind can have.
+    pub(crate) fn tag_widths(kind: Kind) -> core::ops::RangeInclusive<u32> {
+        let least = match kind {
+            Kind::Windowed(_) | Kind::Sorted | Kind::SemiSorted => 4,
+            Kind::Flexible(_) => 2,
+            _ => 1,
+        };
+        least..=MOST_TAG_BITS
+    }
+
+    /// The widths of tags that a kind can have below a value of so many bits: both are compared as one lane of a
+    /// word.
+    pub(crate) fn tag_widths_below(kind: Kind, value_bits: u32) -> core::ops::RangeInclusive<u32> {
+        let widths = Self::tag_widths(kind);
+        *widths.start()..=*widths.end().min(&(u64::BITS - value_bits))
+    }
+
+    /// The same layout with values of so many bits above the tags.
+    pub(crate) fn with_values(self, value_bits: u32) -> Self {
+        Self { tag: self.tag.with_value_bits(value_bits), ..self }
+    }
+
+    /// Cuts the table into subtables of 2 to this power places, which leaves fewer fingerprints.
+    pub(crate) fn set_subtables(&mut self, bits: u32) {
+        self.subtable_bits = bits;
+        self.fingerprints = mask(bits) << (self.tag.bits - self.tag.value_bits - bits);
+    }
+
+    /// Gives the table so many places, from which its slots follow; `None` if there are too many to count.
+    pub(crate) fn set_places(&mut self, places: u64) -> Option<()> {
+        let l = u64::from(self.slots_per_place);
+        self.places = places;
+        self.slots =
+            if self.kind.is_windowed() { places.checked_add(l - 1)? } else { places.checked_mul(l)? };
+        Some(())
+    }
+
+    /// The smallest signed offset, by which no two places overlap.
+    pub(crate) fn least_offset(kind: Kind) -> u64 {
+        if kind.is_windowed() { u64::from(kind.slots_per_place()) } else { 1 }
+    }
+
     /// The kind of filter.
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -91,6 +159,16 @@ impl CuckooLayout {
         self.ring
     }
 
+    /// Whether some key has this fingerprint.
+    pub(crate) fn has_fingerprint(&self, fingerprint: Fingerprint) -> bool {
+        if self.subtable_bits > 0 {
+            // The lowest bits are never all zero; those above may be anything.
+            fingerprint.0 & mask(self.subtable_bits) != 0 && fingerprint.0 <= self.tag.key_mask()
+        } else {
+            (1..=self.fingerprints).contains(&fingerprint.0)
+        }
+    }
+
     /// Bits of a tag, the value included.
     #[must_use]
     pub fn tag_bits(&self) -> u32 {
@@ -101,6 +179,12 @@ impl CuckooLayout {
     #[must_use]
     pub fn value_bits(&self) -> u32 {
         self.tag.value_bits
+    }
+
+    /// Keys that may be kept outside the table, from all subtables together.
+    pub(crate) fn stash_room(&self) -> u64 {
+        let groups = if self.subtable_bits == 0 { 1 } else { self.places >> self.subtable_bits };
+        groups.saturating_mul(u64::from(self.stash))
     }
 
     /// Bits of memory per slot.

@@ -32,11 +32,13 @@ pub use place::{Signed, Subtables, Xor};
 pub use slots::{Dynamic, Fixed, Slots};
 pub use sorted::SortedBuckets;
 
+pub(crate) use layout::MOST_SUBTABLE_BITS;
 pub(crate) use place::Placement;
 pub(crate) use sizing::Wish;
 
+use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
-use crate::engine::{Counters, Engine, Inserted};
+use crate::engine::{Counters, Engine, Flaw, Inserted};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::values::Values;
@@ -122,6 +124,11 @@ pub struct Cuckoo<P, T> {
 impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// An empty filter with this layout; refused if the layout is one of another kind than this type serves.
     pub fn new(layout: &CuckooLayout) -> Result<Self, Error> {
+        Self::in_words(layout, Words::zeroed(layout.table_bits().unwrap_or(u64::MAX / 2))?)
+    }
+
+    /// The filter with this layout in words that are as many as it needs, and as yet all zero.
+    pub(crate) fn in_words(layout: &CuckooLayout, words: Words) -> Result<Self, Error> {
         if !(P::fits(layout) && T::fits(layout)) {
             let what = "this layout belongs to another type of filter; use Filter, which finds the right one";
             return Err(Error::Option { kind: layout.kind, what });
@@ -135,7 +142,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         let group_bits = if layout.subtable_bits == 0 { u64::BITS } else { layout.subtable_bits };
         Ok(Self {
             placement: P::new(layout),
-            table: T::new(layout)?,
+            table: T::new(layout, words),
             stash: Stash::new(layout.stash, group_bits),
             layout: *layout,
             budget,
@@ -285,20 +292,21 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             + self.stash_count(homes)
     }
 
-    /// A hash for every stored copy, which this filter cannot tell from the hash of the key that was stored:
+    /// A hash and the value of every stored copy. This filter cannot tell the hash from that of the key that was stored:
     /// all that a filter knows of its keys. Putting them into another filter of the same layout, or one whose
     /// places and fingerprints follow from those of this layout, stores the same keys there.
-    pub(crate) fn hashes(&self) -> impl Iterator<Item = KeyHash> {
+    pub(crate) fn copies(&self) -> impl Iterator<Item = (KeyHash, u16)> {
         let stored = (0..self.layout.slots).filter_map(|slot| self.table.entry_at(slot)).map(|entry| {
             // For kinds without sides either place is as good as the other.
             let first = match entry.side {
                 Side::First => entry.place,
                 Side::Second => self.placement.other(entry.place, entry.fingerprint, entry.side),
             };
-            (first, entry.fingerprint)
+            (first, entry.fingerprint, entry.value)
         });
-        let stashed = self.stash.entries().iter().map(|kept| (kept.name, kept.fingerprint));
-        stored.chain(stashed).map(|(first, fingerprint)| self.placement.hash(first, fingerprint))
+        let stashed = self.stash.entries().iter().map(|kept| (kept.name, kept.fingerprint, kept.value));
+        let hash = |first, fingerprint| self.placement.hash(first, fingerprint);
+        stored.chain(stashed).map(move |(first, fingerprint, value)| (hash(first, fingerprint), value))
     }
 
     /// Removes everything.
@@ -441,8 +449,8 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.insert_many(hashes, values, sorted, threads)
     }
 
-    fn hashes(&self) -> Option<Box<dyn Iterator<Item = KeyHash> + '_>> {
-        Some(Box::new(self.hashes()))
+    fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {
+        Some(Box::new(self.copies()))
     }
 
     fn clear(&mut self) {
@@ -467,6 +475,40 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
 
     fn stash_len(&self) -> usize {
         self.stash.len()
+    }
+
+    fn restore(&mut self, len: u64, stash: Vec<(u64, u64, u16)>) {
+        self.len = len;
+        let entries = stash.into_iter().map(|(name, fingerprint, value)| Kept {
+            name: Place(name),
+            fingerprint: Fingerprint(fingerprint),
+            value,
+        });
+        self.stash.restore(entries.collect());
+    }
+
+    fn audit_stash(&self) -> Result<(), Flaw> {
+        for (index, &Kept { name, fingerprint, value }) in self.stash.entries().iter().enumerate() {
+            let flaw = |what| Err(Flaw::Stash { index, what });
+            if !self.layout.has_fingerprint(fingerprint) {
+                return flaw("an entry has a fingerprint that no key has");
+            }
+            if name.0 >= self.layout.places
+                || self.placement.canonical(name, fingerprint, Side::First) != name
+            {
+                return flaw("an entry has a place that no key is named by");
+            }
+            if u32::from(value) >> self.layout.value_bits() != 0 {
+                return flaw("an entry has a value that is too wide");
+            }
+        }
+        self.stash.audit()
+    }
+
+    fn audit(&self) -> Result<(), Flaw> {
+        self.audit_stash()?;
+        let there = self.table.audit(&self.layout)? + self.stash.len() as u64;
+        if there == self.len { Ok(()) } else { Err(Flaw::Count { there }) }
     }
 
     fn counters(&self) -> Counters {

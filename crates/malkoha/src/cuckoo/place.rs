@@ -167,22 +167,19 @@ pub struct Signed<const NEAR: bool = true> {
 }
 
 impl<const NEAR: bool> Signed<NEAR> {
-    /// Steps from a place around a ring of `places`.
+    /// Steps from a place around a ring of `places`. Without a branch: on which side a resident sits cannot be foreseen.
     #[inline(always)]
     const fn step(place: u64, offset: u64, side: Side, places: u64) -> u64 {
-        match side {
-            Side::First => {
-                let sum = place + offset;
-                if sum >= places { sum - places } else { sum }
-            }
-            Side::Second => {
-                if place >= offset {
-                    place - offset
-                } else {
-                    place + places - offset
-                }
-            }
-        }
+        let back = (side as u64).wrapping_neg();
+        let sum = place + Self::signed(offset, side).wrapping_add(places & back);
+        if sum >= places { sum - places } else { sum }
+    }
+
+    /// The offset from the first side, its negative from the second.
+    #[inline(always)]
+    const fn signed(offset: u64, side: Side) -> u64 {
+        let back = (side as u64).wrapping_neg();
+        (offset ^ back).wrapping_sub(back)
     }
 }
 
@@ -219,10 +216,7 @@ impl<const NEAR: bool> Placement for Signed<NEAR> {
         let (byte, rest) = draw(scatter(fingerprint), 256);
         if NEAR && byte < self.near {
             let offset = self.least + last_draw(rest, self.near_span);
-            let inside = match side {
-                Side::First => place.0.wrapping_add(offset),
-                Side::Second => place.0.wrapping_sub(offset),
-            };
+            let inside = place.0.wrapping_add(Self::signed(offset, side));
             return Place((place.0 & !self.group) | (inside & self.group));
         }
         let offset = self.least + last_draw(rest, self.span);

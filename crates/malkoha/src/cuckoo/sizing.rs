@@ -6,18 +6,12 @@
 
 use crate::error::Error;
 use crate::kind::Kind;
+use crate::reduce::bits_needed;
 use crate::spec::Offsets;
 use crate::theory;
 
-use super::layout::{CuckooLayout, Ring};
+use super::layout::{CuckooLayout, MOST_SUBTABLE_BITS, Ring};
 use super::sorted::SortedBuckets;
-use super::tag::Anatomy;
-
-/// The widest tag. Beyond it no hash has bits for a place.
-const MOST_TAG_BITS: u32 = 60;
-
-/// The most bits of a tag and its value together: they are compared as one lane of a word.
-const MOST_SLOT_BITS: u32 = 64;
 
 /// Offsets reach this many places, more in tables beyond [`LOCAL_TABLE`] places.
 const LOCAL_RANGE: u64 = 1 << 14;
@@ -40,18 +34,31 @@ pub(crate) struct Wish {
     pub(crate) max_steps: u32,
     /// Bits of the value beside each fingerprint.
     pub(crate) value_bits: u32,
+    /// Shards among which a key is drawn first: that takes bits of its hash too.
+    pub(crate) shards: u32,
 }
 
 impl Wish {
+    /// The rate when the wished keys are in each of the shards.
+    pub(crate) fn rate(&self, layout: &CuckooLayout) -> f64 {
+        let all = |number: u64| number.saturating_mul(u64::from(self.shards));
+        theory::rate(self.kind, all(self.keys), all(layout.places), layout.fingerprints)
+    }
+
+    /// Bits that shard, place and fingerprint take from the 64 of a hash.
+    fn hash_bits(&self, layout: &CuckooLayout) -> u32 {
+        bits_needed(&[u64::from(self.shards), layout.places, layout.fingerprints])
+    }
+
     /// The layout with the narrowest tags whose rate is at most `rate`.
     pub(crate) fn at_rate(&self, rate: f64) -> Result<CuckooLayout, Error> {
         let mut best: Option<CuckooLayout> = None;
-        for bits in self.tag_bits() {
+        for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
-            if layout.hash_bits() > 64 {
-                return best.ok_or(Error::HashBits { needed: layout.hash_bits() });
+            if self.hash_bits(&layout) > 64 {
+                return best.ok_or(Error::HashBits { needed: self.hash_bits(&layout) });
             }
-            if layout.rate(self.keys) > rate || !self.has_room(&layout) {
+            if self.rate(&layout) > rate || !self.has_room(&layout) {
                 continue;
             }
             if best.is_none_or(|best| layout.bytes() < best.bytes()) {
@@ -63,8 +70,8 @@ impl Wish {
             }
         }
         match best {
-            Some(best) => checked(best, self.keys),
-            None if self.value_bits > MOST_SLOT_BITS - MOST_TAG_BITS => {
+            Some(best) => self.checked(best),
+            None if *self.tag_bits().end() < *CuckooLayout::tag_widths(self.kind).end() => {
                 Err(Error::SlotBits { value_bits: self.value_bits })
             }
             None => Err(Error::HashBits { needed: u64::BITS + 1 }),
@@ -75,9 +82,9 @@ impl Wish {
     pub(crate) fn in_memory(&self, bytes: u64) -> Result<CuckooLayout, Error> {
         let mut best = None;
         let mut least = u64::MAX;
-        for bits in self.tag_bits() {
+        for bits in CuckooLayout::tag_widths(self.kind) {
             let layout = self.with_tag_bits(bits)?;
-            if layout.hash_bits() > 64 {
+            if self.hash_bits(&layout) > 64 {
                 break;
             }
             if !self.has_room(&layout) {
@@ -89,40 +96,25 @@ impl Wish {
             }
         }
         match best {
-            Some(layout) => checked(layout, self.keys),
+            Some(layout) => self.checked(layout),
             None if least == u64::MAX => Err(Error::TooLarge { keys: self.keys }),
             None => Err(Error::Memory { bytes, least }),
         }
     }
 
-    /// Widths of tags that this kind can have below the value, ascending.
+    /// Widths that tags can have below the value, ascending.
     fn tag_bits(&self) -> core::ops::RangeInclusive<u32> {
-        let least = match self.kind {
-            Kind::Windowed(_) | Kind::Sorted | Kind::SemiSorted => 4,
-            Kind::Flexible(_) => 2,
-            _ => 1,
-        };
-        least..=MOST_TAG_BITS.min(MOST_SLOT_BITS - self.value_bits)
+        CuckooLayout::tag_widths_below(self.kind, self.value_bits)
     }
 
     /// The layout with tags of `bits` bits below the value, whatever rate they give.
     fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
         let kind = self.kind;
         let l = u64::from(kind.slots_per_place());
-        let sides = if kind.is_signed() { 2 } else { 1 };
-        let ranks = if kind.is_windowed() { l } else { 1 };
-        let tag = Anatomy::new(bits, sides, ranks).with_value_bits(self.value_bits);
         let mut layout = CuckooLayout {
-            kind,
-            places: 0,
-            slots: 0,
-            slots_per_place: u32::from(kind.slots_per_place()),
-            tag,
-            fingerprints: tag.fingerprints(),
-            subtable_bits: 0,
-            ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
             stash: self.stash,
             max_steps: self.max_steps,
+            ..CuckooLayout::with_tags(kind, bits).with_values(self.value_bits)
         };
         let slots = self.slots_for(self.keys).ok_or(Error::TooLarge { keys: self.keys })?;
         match kind {
@@ -132,15 +124,15 @@ impl Wish {
             Kind::Simplified(_) => self.subtables(&mut layout, bits),
             Kind::Flexible(_) | Kind::Sorted => {
                 layout.places = slots.div_ceil(l).max(2);
-                layout.ring = self.ring(&mut layout, 1);
+                layout.ring = self.ring(&mut layout);
             }
             Kind::Windowed(_) => {
                 layout.places = (slots - (l - 1)).max(2 * l);
-                layout.ring = self.ring(&mut layout, l);
+                layout.ring = self.ring(&mut layout);
             }
             Kind::Bloom | Kind::Blocked(_) => unreachable!("Bloom kinds are planned by their own family"),
         }
-        layout.slots = if kind.is_windowed() { layout.places + l - 1 } else { layout.places * l };
+        layout.set_places(layout.places).ok_or(Error::TooLarge { keys: self.keys })?;
         Ok(layout)
     }
 
@@ -163,7 +155,8 @@ impl Wish {
     }
 
     /// How far signed offsets reach; rounds the places up to whole groups where some offsets stay near.
-    fn ring(&self, layout: &mut CuckooLayout, least: u64) -> Ring {
+    fn ring(&self, layout: &mut CuckooLayout) -> Ring {
+        let least = CuckooLayout::least_offset(layout.kind);
         let mut ring = Ring { least, most: 0, near_share: 0, group: 1 };
         if let Offsets::Near(share) = self.offsets {
             ring.near_share = share;
@@ -213,15 +206,14 @@ impl Wish {
     fn subtables(&self, layout: &mut CuckooLayout, fingerprint_bits: u32) {
         let l = u64::from(layout.slots_per_place);
         let mut best = u64::MAX;
-        for bits in 1..=fingerprint_bits.min(40) {
+        for bits in 1..=fingerprint_bits.min(MOST_SUBTABLE_BITS) {
             let slots = l << bits;
             let Some(count) = self.subtable_count(slots) else { continue };
             let places = count << bits;
             if places <= best {
                 best = places;
                 layout.places = places;
-                layout.subtable_bits = bits;
-                layout.fingerprints = ((1 << bits) - 1) << (fingerprint_bits - bits);
+                layout.set_subtables(bits);
             }
         }
     }
@@ -265,6 +257,17 @@ impl Wish {
         }
         poisson_above(expected, layout.stash.saturating_sub(RESERVE)) <= FAILURE
     }
+
+    /// Refuses what cannot be addressed or hashed.
+    fn checked(&self, layout: CuckooLayout) -> Result<CuckooLayout, Error> {
+        if layout.table_bits().is_none() {
+            return Err(Error::TooLarge { keys: self.keys });
+        }
+        match self.hash_bits(&layout) {
+            needed @ 65.. => Err(Error::HashBits { needed }),
+            _ => Ok(layout),
+        }
+    }
 }
 
 /// A count, rounded up.
@@ -295,15 +298,4 @@ fn poisson_above(mean: f64, most: u32) -> f64 {
         }
     }
     above
-}
-
-/// Refuses what cannot be addressed or hashed.
-fn checked(layout: CuckooLayout, keys: u64) -> Result<CuckooLayout, Error> {
-    if layout.table_bits().is_none() {
-        return Err(Error::TooLarge { keys });
-    }
-    match layout.hash_bits() {
-        needed @ 65.. => Err(Error::HashBits { needed }),
-        _ => Ok(layout),
-    }
 }

@@ -19,6 +19,7 @@
 //! with values as it does without.
 
 use crate::bits::{Words, lanes, words::mask};
+use crate::engine::Flaw;
 
 use super::layout::CuckooLayout;
 use super::place::Place;
@@ -27,6 +28,9 @@ use super::tag::{Anatomy, Tag};
 
 /// Bits of the number of a quadruple.
 const NUMBER_BITS: u32 = 12;
+
+/// Ascending quadruples of numbers below 16.
+const QUADRUPLES: u64 = 3876;
 
 /// What each position of a quadruple adds to its number.
 static BINOMIALS: [[u64; 16]; 4] = {
@@ -250,9 +254,8 @@ impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, 
         layout.kind.is_sorted() && anatomy_fits && (layout.value_bits() > 0) == VALUED
     }
 
-    fn new(layout: &CuckooLayout) -> Result<Self, crate::Error> {
-        let width = SortedBuckets::bucket_bits(layout.tag.bits);
-        Ok(Self { words: Words::zeroed(layout.places * u64::from(width))?, tag: layout.tag })
+    fn new(layout: &CuckooLayout, words: Words) -> Self {
+        Self { words, tag: layout.tag }
     }
 
     #[inline(always)]
@@ -350,6 +353,31 @@ impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, 
         &self.words
     }
 
+    fn audit(&self, layout: &CuckooLayout) -> Result<u64, Flaw> {
+        let mut occupied = 0;
+        for place in (0..layout.places).map(Place) {
+            let flaw = |what| Err(Flaw::Table { bit: self.bit(place), what });
+            if self.words.read(self.bit(place), NUMBER_BITS) >= QUADRUPLES {
+                return flaw("a sorted bucket has a number beyond the last");
+            }
+            let tags = self.load(place);
+            if !tags.is_sorted() {
+                return flaw("a sorted bucket is not in order");
+            }
+            for tag in tags.into_iter().filter(|tag| *tag != 0) {
+                if layout.tag.same_key(Tag(tag), Tag::EMPTY) {
+                    return flaw("a sorted bucket has a value and no fingerprint");
+                }
+                let (fingerprint, _, _) = self.anatomy().parts(Tag(tag));
+                if !layout.has_fingerprint(fingerprint) {
+                    return flaw("a sorted bucket has a fingerprint that no key has");
+                }
+                occupied += 1;
+            }
+        }
+        Ok(occupied)
+    }
+
     fn clear(&mut self) {
         self.words.fill(0);
     }
@@ -357,26 +385,23 @@ impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, 
 
 #[cfg(test)]
 mod tests {
-    /// Ascending quadruples of numbers below 16.
-    const QUADRUPLES: usize = 3876;
-
     use super::*;
 
     #[test]
     fn quadruples_are_numbered_without_gaps() {
-        for number in 0..QUADRUPLES as u64 {
+        for number in 0..QUADRUPLES {
             let packed = decode(number);
             let quadruple: [u64; 4] = core::array::from_fn(|i| packed >> (4 * i) & 15);
             assert!(quadruple.is_sorted());
             assert_eq!(encode(quadruple), number);
         }
-        assert_eq!(encode([15; 4]), QUADRUPLES as u64 - 1);
+        assert_eq!(encode([15; 4]), QUADRUPLES - 1);
         const { assert!(QUADRUPLES < 1 << NUMBER_BITS) };
     }
 
     #[test]
     fn numbers_beyond_the_last_are_harmless() {
-        for number in QUADRUPLES as u64..1 << NUMBER_BITS {
+        for number in QUADRUPLES..1 << NUMBER_BITS {
             assert_eq!(decode(number), 0);
         }
     }

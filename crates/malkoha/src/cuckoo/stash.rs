@@ -7,6 +7,8 @@
 //!
 //! Entries are kept in order: the content depends on what was stored, not on when.
 
+use crate::engine::Flaw;
+
 use super::place::Place;
 use super::tag::Fingerprint;
 
@@ -94,6 +96,27 @@ impl Stash {
             }
             Err(_) => false,
         }
+    }
+
+    /// Takes entries that may come from a file as they are.
+    pub(crate) fn restore(&mut self, entries: Vec<Kept>) {
+        self.entries = entries;
+    }
+
+    /// Refuses entries that are out of order or too many for their group.
+    pub(crate) fn audit(&self) -> Result<(), Flaw> {
+        if let Some(before) = self.entries.windows(2).position(|pair| pair[0] > pair[1]) {
+            return Err(Flaw::Stash { index: before + 1, what: "an entry is out of order" });
+        }
+        let mut begin = 0;
+        while let Some(entry) = self.entries.get(begin) {
+            let group = self.group(entry.name);
+            if group.len() > self.capacity {
+                return Err(Flaw::Stash { index: group.start + self.capacity, what: "an entry too many" });
+            }
+            begin = group.end;
+        }
+        Ok(())
     }
 
     pub(crate) fn clear(&mut self) {

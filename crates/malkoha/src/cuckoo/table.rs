@@ -1,6 +1,7 @@
 //! What a table of places must answer, whatever its layout in memory.
 
 use crate::bits::Words;
+use crate::engine::Flaw;
 
 use super::layout::CuckooLayout;
 use super::place::Place;
@@ -33,8 +34,8 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Whether a layout is one of this table.
     fn fits(layout: &CuckooLayout) -> bool;
 
-    /// An empty table for a layout that fits.
-    fn new(layout: &CuckooLayout) -> Result<Self, crate::Error>;
+    /// The table for a layout that fits, in words that are as many as the layout needs.
+    fn new(layout: &CuckooLayout, words: Words) -> Self;
 
     /// Whether a place holds an entry, with any value.
     fn holds(&self, entry: Entry) -> bool;
@@ -87,6 +88,9 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
 
     /// The words that hold the tags.
     fn words(&self) -> &Words;
+
+    /// Looks at all tags, which may come from a file, and counts them; refuses those that no key can have.
+    fn audit(&self, layout: &CuckooLayout) -> Result<u64, Flaw>;
 
     /// Empties all slots.
     fn clear(&mut self);

@@ -104,6 +104,12 @@ impl Anatomy {
         self.key_mask() / (self.sides * self.ranks)
     }
 
+    /// The bits of a tag that are not all zero unless the slot is empty, if there are such bits; with them, every
+    /// tag is one of a fingerprint.
+    pub(crate) const fn essential_bits(&self) -> Option<u64> {
+        if self.step == 1 { Some(self.unit.wrapping_sub(1)) } else { None }
+    }
+
     /// The tag of a fingerprint with the stamp of side first, rank 0.
     #[inline(always)]
     pub(crate) const fn base(&self, fingerprint: Fingerprint) -> u64 {

@@ -1,11 +1,13 @@
 //! The tables against tables that look at one slot at a time.
 
-use super::layout::{CuckooLayout, Ring};
+use super::layout::CuckooLayout;
 use super::place::Place;
 use super::slots::{Dynamic, Fixed, Shape, Slots};
 use super::sorted::SortedBuckets;
 use super::table::{Entry, Table};
-use super::tag::{Anatomy, Fingerprint, Side};
+use super::tag::{Fingerprint, Side};
+use crate::bits::Words;
+use crate::engine::Flaw;
 use crate::key::KeyHash;
 use crate::kind::Kind;
 use crate::select;
@@ -94,21 +96,13 @@ fn layout(kind: Kind, bits: u32, places: u64) -> CuckooLayout {
 
 /// The layout of tags of `bits` bits below a value.
 fn valued_layout(kind: Kind, bits: u32, value_bits: u32, places: u64) -> CuckooLayout {
-    let l = u64::from(kind.slots_per_place());
-    let sides = if kind.is_signed() { 2 } else { 1 };
-    let tag = Anatomy::new(bits, sides, if kind.is_windowed() { l } else { 1 }).with_value_bits(value_bits);
-    CuckooLayout {
-        kind,
-        places,
-        slots: if kind.is_windowed() { places + l - 1 } else { places * l },
-        slots_per_place: l as u32,
-        tag,
-        fingerprints: tag.fingerprints(),
-        subtable_bits: 0,
-        ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
-        stash: 0,
-        max_steps: 1,
-    }
+    let mut layout = CuckooLayout::with_tags(kind, bits).with_values(value_bits);
+    layout.set_places(places).unwrap();
+    layout
+}
+
+fn words_for(layout: &CuckooLayout) -> Words {
+    Words::zeroed(layout.table_bits().unwrap()).unwrap()
 }
 
 /// A random entry, from few fingerprints so that equal ones meet.
@@ -131,7 +125,7 @@ fn value(layout: &CuckooLayout, stream: &mut Stream) -> u16 {
 
 /// Random operations on a table of slots and on the naive one, compared after each.
 fn slots_against_naive<S: Shape>(layout: &CuckooLayout) {
-    let mut table = Slots::<S>::new(layout).unwrap();
+    let mut table = Slots::<S>::new(layout, words_for(layout));
     let l = u64::from(layout.slots_per_place);
     let windowed = layout.kind.is_windowed();
     let mut naive = Naive { slots: vec![None; layout.slots as usize], l, windowed };
@@ -212,7 +206,7 @@ fn compiled_shapes_agree_with_one_slot_at_a_time() {
 /// Random operations on sorted buckets and on plain lists, compared after each.
 fn sorted_against_lists<const TAG_BITS: u32, const VALUED: bool>(layout: &CuckooLayout) {
     let bits = layout.tag_bits();
-    let mut table = SortedBuckets::<TAG_BITS, VALUED>::new(layout).unwrap();
+    let mut table = SortedBuckets::<TAG_BITS, VALUED>::new(layout, words_for(layout));
     let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); 7];
     let mut stream = Stream::new(u64::from(bits));
     for _ in 0..600 {
@@ -282,18 +276,59 @@ fn compiled_widths_of_sorted_buckets_agree_with_lists() {
     sorted_against_lists::<17, false>(&layout(Kind::Sorted, 17, 7));
 }
 
+/// Bits that no history leaves: a value without a fingerprint, in the first slot, and one in the last.
+#[test]
+fn a_value_without_a_fingerprint_is_a_flaw() {
+    for kind in Kind::cuckoos() {
+        for (bits, value_bits) in [(5, 1), (8, 8), (13, 3)] {
+            let layout = valued_layout(kind, bits, value_bits, 16);
+            let tag = 1u64 << (bits + value_bits - 1);
+            for slot in [0, layout.slots - 1] {
+                let mut words = words_for(&layout);
+                let flaw = if kind.is_sorted() {
+                    // Upper parts 0, 0, 0 and 8 have the number C(11, 4); all else is zero.
+                    let bucket_bits = SortedBuckets::bucket_bits(layout.tag_bits());
+                    words.write(slot / 4 * u64::from(bucket_bits), 12, 330);
+                    SortedBuckets::<0, true>::new(&layout, words).audit(&layout)
+                } else {
+                    words.write(slot * u64::from(layout.tag_bits()), layout.tag_bits(), tag);
+                    Slots::<Dynamic<true>>::new(&layout, words).audit(&layout)
+                };
+                assert!(
+                    matches!(flaw, Err(Flaw::Table { what, .. }) if what.contains("value")),
+                    "{layout:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stash_with_too_wide_a_value_is_a_flaw() {
+    for kind in Kind::cuckoos() {
+        let geometry = Spec::new(500, 0.01).kind(kind).values(3).plan().unwrap();
+        let words = words_for(geometry.cuckoo().unwrap());
+        let mut engine = select::engine(&geometry, words).unwrap();
+        for value in [7, 8, u16::MAX] {
+            engine.restore(1, vec![(0, 1, value)]);
+            assert_eq!(engine.audit().is_ok(), value == 7, "{kind} {value}");
+        }
+    }
+}
+
 /// A filter of every kind, tight enough that some keys are in the stash, poured into an empty one.
 #[test]
 fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
     for kind in Kind::cuckoos() {
         let geometry = Spec::new(500, 0.01).kind(kind).plan().unwrap();
-        let [mut filter, mut copy] = [(); 2].map(|()| select::engine(&geometry).unwrap());
+        let words = || words_for(geometry.cuckoo().unwrap());
+        let [mut filter, mut copy] = [(); 2].map(|()| select::engine(&geometry, words()).unwrap());
         let mut stream = Stream::new(3);
         let keys: Vec<_> = core::iter::repeat_with(|| KeyHash::from_raw(stream.draw()))
             .take_while(|&hash| filter.stash_len() < 8 && filter.insert(hash).is_ok())
             .collect();
         assert!(keys.len() >= 500 && filter.stash_len() > 0, "{kind}");
-        let hashes: Vec<_> = filter.hashes().unwrap().collect();
+        let hashes: Vec<_> = filter.copies().unwrap().map(|(hash, _)| hash).collect();
         assert_eq!(hashes.len() as u64, filter.len(), "{kind}");
         for hash in hashes {
             // What one order of inserts fits in, another order fits in with more keys in the stash at worst.

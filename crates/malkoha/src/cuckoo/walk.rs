@@ -77,7 +77,9 @@ impl Walk {
         let mut end = End::Tired;
         for step in 1..=budget.steps {
             let begin = picks.pick(budget.slots);
-            for rank in (begin..budget.slots).chain(0..begin) {
+            for turn in begin..begin + budget.slots {
+                // A remainder without a division, and without a branch at a point that cannot be foreseen.
+                let rank = turn.min(turn.wrapping_sub(budget.slots));
                 let resident = table.resident(homeless.place, rank);
                 // In a window of its own a resident may also fit beside where it is.
                 if (budget.windowed && table.put(resident)) || table.put(moved(placement, resident)) {

@@ -1,0 +1,141 @@
+//! Merging: one filter takes over what another holds, without the keys.
+//!
+//! A cuckoo filter knows of each stored copy its first place and its fingerprint, which is all that another filter
+//! of the same geometry would know of that key. So it tells a hash that leads there, and the other stores it as
+//! if it were the key's own, with the value that the copy has, if filters have values. Bloom filters take over each other's set bits.
+
+use crate::engine::Engine;
+use crate::error::{Error, Full};
+use crate::filter::Filter;
+use crate::geometry::{Geometry, Layout};
+use crate::key::KeyHash;
+use crate::store::MOST_COPIES;
+
+/// Refused copies after which a merge has seen enough: each may have cost a walk of thousands of steps.
+const MOST_REFUSED: usize = 32;
+
+impl Filter {
+    /// Takes over everything that another filter holds. Both must have the same layout and seed.
+    ///
+    /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in both
+    /// is there twice, and every stored copy can be removed. If not all copies find a place nothing changes, bit for
+    /// bit, and the error says how many are too many; this needs room for a second table while it lasts. The
+    /// content depends on the two filters alone.
+    ///
+    /// Bloom kinds always have room. With one choice the result is, bit for bit, the filter that took all keys
+    /// itself; with several it has some more bits set, because each of the two chose blocks without knowing
+    /// the keys of the other. The length becomes the sum of both.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let spec = Spec::new(1000, 0.001);
+    /// let (mut day, mut night) = (spec.build()?, spec.build()?);
+    /// day.insert("malkoha").unwrap();
+    /// night.insert("owl").unwrap();
+    /// day.merge(&night)?;
+    /// assert!(day.contains("malkoha") && day.contains("owl"));
+    /// assert!(day.remove("owl")?);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        self.check_equal(other)?;
+        let (copies, most) = (self.len().saturating_add(other.len()), self.most_copies());
+        if copies > most {
+            let room = self.geometry().capacity();
+            return Err(Error::MergeFull { copies, room, left_over: copies - most });
+        }
+        self.take_over(other, store_copy)
+    }
+
+    /// Takes over what another filter holds and this one does not: a copy is left out if this filter already
+    /// answers that it is there, in filters with values with the same value. For Bloom kinds the same as [`merge`](Self::merge).
+    ///
+    /// The result is *not safe for removals*: a key that was left out only looks like one that is there, and one that
+    /// is in both is there once. Removing it for one of them makes it disappear for the other, and perhaps makes
+    /// another key disappear. Otherwise as for [`merge`](Self::merge).
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let spec = Spec::new(1000, 0.001);
+    /// let (mut day, mut night) = (spec.build()?, spec.build()?);
+    /// day.insert_slice(&["malkoha", "owl"]).unwrap();
+    /// night.insert_slice(&["owl", "nightjar"]).unwrap();
+    /// day.merge_unique(&night)?;
+    /// assert_eq!(day.len(), 3);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn merge_unique(&mut self, other: &Self) -> Result<(), Error> {
+        if self.geometry().kind().is_bloom() {
+            return self.merge(other);
+        }
+        self.check_equal(other)?;
+        self.take_over(other, |engine, (hash, value)| match engine.get(hash) {
+            Ok(values) if values.contains(&value) => Ok(()),
+            Ok(_) => store_copy(engine, (hash, value)),
+            Err(_) => engine.insert_unique(hash).map(|_| ()),
+        })
+    }
+
+    /// Refuses a filter that cannot be merged with this one.
+    fn check_equal(&self, other: &Self) -> Result<(), Error> {
+        difference(self.geometry(), other.geometry()).map_or(Ok(()), |what| Err(Error::Geometries { what }))
+    }
+
+    /// Stores every copy of another filter of equal layout, or none.
+    fn take_over(
+        &mut self,
+        other: &Self,
+        store: impl Fn(&mut dyn Engine, (KeyHash, u16)) -> Result<(), Full>,
+    ) -> Result<(), Error> {
+        if self.engine_mut().merge_bits(other.engine()) {
+            return Ok(());
+        }
+        let Some(copies) = other.engine().copies() else {
+            return Err(self.unsupported("be merged with another"));
+        };
+        let before = self.engine().clone_box();
+        let refused = copies.filter(|copy| store(self.engine_mut(), *copy) == Err(Full));
+        let refused = refused.take(MOST_REFUSED).count() as u64;
+        if refused == 0 {
+            return Ok(());
+        }
+        self.put_engine(before);
+        let copies = self.len() + other.len();
+        Err(Error::MergeFull { copies, room: self.geometry().capacity(), left_over: refused })
+    }
+
+    /// Copies beyond which there is certainly no room.
+    fn most_copies(&self) -> u64 {
+        self.geometry().cuckoo().map_or(MOST_COPIES, |layout| layout.slots + layout.stash_room())
+    }
+}
+
+/// Stores a copy that a filter of equal layout tells of.
+fn store_copy(engine: &mut dyn Engine, (hash, value): (KeyHash, u16)) -> Result<(), Full> {
+    // With value 0 the two are the same, and only filters with values tell of others.
+    if value == 0 { engine.insert(hash) } else { engine.insert_with(hash, value).map_err(|_| Full) }
+}
+
+/// The first thing in which filters differ that are to be merged.
+fn difference(one: &Geometry, other: &Geometry) -> Option<String> {
+    let differ = |what: &str, one: u64, other: u64| {
+        (one != other).then(|| format!("their {what} ({one} and {other})"))
+    };
+    if one.kind() != other.kind() {
+        return Some(format!("their kinds ({} and {})", one.kind(), other.kind()));
+    }
+    let seeds = differ("seeds", one.seed(), other.seed());
+    let layouts = match (one.layout(), other.layout()) {
+        (Layout::Cuckoo(one), Layout::Cuckoo(other)) => differ("places", one.places, other.places)
+            .or_else(|| differ("value bits", one.value_bits().into(), other.value_bits().into()))
+            .or_else(|| differ("tag bits", one.tag_bits().into(), other.tag_bits().into()))
+            .or_else(|| differ("reach of offsets", one.ring.most, other.ring.most)),
+        (Layout::Bloom(one), Layout::Bloom(other)) => differ("bits", one.bits, other.bits)
+            .or_else(|| differ("bits of a key", one.key_bits.into(), other.key_bits.into())),
+        (Layout::Blocked(one), Layout::Blocked(other)) => differ("blocks", one.blocks, other.blocks)
+            .or_else(|| differ("bits of a key", one.key_bits.into(), other.key_bits.into())),
+        _ => None,
+    };
+    let rest = || (one.layout() != other.layout()).then(|| "the options of their layouts".to_owned());
+    seeds.or(layouts).or_else(rest)
+}

@@ -1,0 +1,180 @@
+//! Many keys at a time: keys in the order of their shards, so that each lock is taken once for all keys of a shard.
+
+use std::ops::Range;
+
+use crate::engine::Inserted;
+use crate::error::{Error, Full, FullAt, Refused};
+use crate::filter::Filter;
+use crate::key::{Key, KeyHash};
+
+use super::{Shard, Sharded, shard_of};
+
+/// Keys of a batch: enough for each shard that the filters have memory to ask for ahead, and never so many that the
+/// batch itself leaves the cache for long.
+const LEAST_BATCH: usize = 1 << 14;
+const MOST_BATCH: usize = 1 << 20;
+const KEYS_PER_SHARD: usize = 256;
+
+/// Hashes in the order of their shards, and where each was in the slice.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    drawn: Vec<(usize, KeyHash)>,
+    hashes: Vec<KeyHash>,
+    from: Vec<u32>,
+    /// Where the hashes of each shard end.
+    ends: Vec<usize>,
+}
+
+impl Batch {
+    /// Puts hashes, at most 2^32 of them, into the order of their shards; those of one shard keep theirs.
+    #[expect(clippy::cast_possible_truncation, reason = "a batch has at most 2^20 keys")]
+    pub(super) fn group(&mut self, hashes: impl Iterator<Item = KeyHash>, shards: usize) {
+        self.drawn.clear();
+        self.drawn.extend(hashes.map(|hash| shard_of(hash, shards)));
+        self.ends.clear();
+        self.ends.resize(shards + 1, 0);
+        for (shard, _) in &self.drawn {
+            self.ends[shard + 1] += 1;
+        }
+        for shard in 1..shards {
+            self.ends[shard + 1] += self.ends[shard];
+        }
+        self.hashes.resize(self.drawn.len(), KeyHash::from_raw(0));
+        self.from.resize(self.drawn.len(), 0);
+        // Until now the number of a shard's hashes stood one further on; each moves its beginning to its end.
+        for (at, (shard, hash)) in self.drawn.iter().enumerate() {
+            let to = self.ends[*shard];
+            self.hashes[to] = *hash;
+            self.from[to] = at as u32;
+            self.ends[*shard] += 1;
+        }
+    }
+
+    /// The shards that have hashes, with these and where they were in the slice.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (usize, &[KeyHash], &[u32])> {
+        let mut start = 0;
+        self.ends.iter().enumerate().filter_map(move |(shard, &end)| {
+            let part: Range<usize> = start..end;
+            start = end;
+            (!part.is_empty()).then(|| (shard, &self.hashes[part.clone()], &self.from[part]))
+        })
+    }
+}
+
+/// Stores all hashes in order; calls `refused` with the indices of those for which there is no room.
+fn insert_all(filter: &mut Filter, hashes: &[KeyHash], mut refused: impl FnMut(usize)) {
+    let mut tried = 0;
+    while let Err(FullAt { done }) = filter.insert_slice(&hashes[tried..]) {
+        refused(tried + done);
+        tried += done + 1;
+    }
+}
+
+impl Sharded {
+    /// Groups keys a batch at a time and calls `act` with each shard that has some of them, their hashes and their
+    /// indices in the slice.
+    fn each_shard<K: Key>(
+        &self,
+        keys: &[K],
+        mut act: impl FnMut(&Shard, &[KeyHash], &mut dyn Iterator<Item = usize>),
+    ) {
+        let shards = self.shards.len();
+        let mut batch = Batch::default();
+        let size = (KEYS_PER_SHARD * shards).clamp(LEAST_BATCH, MOST_BATCH);
+        for (keys, start) in keys.chunks(size).zip((0..).step_by(size)) {
+            batch.group(keys.iter().map(|key| key.hash(&self.hasher)), shards);
+            for (shard, hashes, from) in batch.parts() {
+                act(&self.shards[shard], hashes, &mut from.iter().map(|&at| start + at as usize));
+            }
+        }
+    }
+
+    /// Answers for every key of a slice, in order.
+    ///
+    /// ```
+    /// let filter = malkoha::Spec::new(1000, 1e-6).sharded(4).build()?;
+    /// filter.insert_slice(&["cuckoo", "koel"]).unwrap();
+    /// assert_eq!(filter.contains_slice(&["cuckoo", "owl", "koel"]), [true, false, true]);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    #[must_use]
+    pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        let mut answers = vec![false; keys.len()];
+        self.contains_slice_into(keys, &mut answers);
+        answers
+    }
+
+    /// Answers for every key of a slice into a slice of equal length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn contains_slice_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) {
+        assert_eq!(keys.len(), answers.len(), "as many answers as keys");
+        let mut found = Vec::new();
+        self.each_shard(keys, |shard, hashes, indices| {
+            found.resize(hashes.len(), false);
+            shard.read().contains_slice_into(hashes, &mut found);
+            indices.zip(&found).for_each(|(at, found)| answers[at] = *found);
+        });
+    }
+
+    /// Stores every key of a slice. Keys for which there is no room in their shards are named in the error, all others
+    /// are in.
+    pub fn insert_slice<K: Key>(&self, keys: &[K]) -> Result<(), Refused> {
+        let mut refused = Vec::new();
+        self.each_shard(keys, |shard, hashes, indices| {
+            let mut full = Vec::new();
+            insert_all(&mut shard.write(), hashes, |at| full.push(at));
+            if !full.is_empty() {
+                let indices: Vec<usize> = indices.collect();
+                refused.extend(full.into_iter().map(|at| indices[at]));
+            }
+        });
+        refused.sort_unstable();
+        if refused.is_empty() { Ok(()) } else { Err(Refused { indices: refused }) }
+    }
+
+    /// Stores every key of a slice that is not there yet, and says in the order of the keys what became of each.
+    ///
+    /// ```
+    /// use malkoha::{Inserted::{Seen, Stored}, Spec};
+    /// let filter = Spec::new(1000, 0.001).sharded(4).build()?;
+    /// assert_eq!(filter.insert_unique_slice(&["a", "b", "a"]), [Ok(Stored), Ok(Stored), Ok(Seen)]);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn insert_unique_slice<K: Key>(&self, keys: &[K]) -> Vec<Result<Inserted, Full>> {
+        let mut answers = vec![Err(Full); keys.len()];
+        self.each_shard(keys, |shard, hashes, indices| {
+            let mut filter = shard.write();
+            indices.zip(hashes).for_each(|(at, hash)| answers[at] = filter.insert_unique(hash));
+        });
+        answers
+    }
+
+    /// Removes one copy of every key of a slice; returns how many were there.
+    pub fn remove_slice<K: Key>(&self, keys: &[K]) -> Result<usize, Error> {
+        let mut removed = Ok(0);
+        self.each_shard(keys, |shard, hashes, _| {
+            if let Ok(sum) = &mut removed {
+                match shard.write().remove_slice(hashes) {
+                    Ok(count) => *sum += count,
+                    // A kind that cannot remove has removed nothing.
+                    Err(error) => removed = Err(error),
+                }
+            }
+        });
+        removed
+    }
+
+    /// How many stored copies look like each key of a slice, in order.
+    pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
+        let mut counts = vec![0; keys.len()];
+        let mut outcome = Ok(());
+        self.each_shard(keys, |shard, hashes, indices| match shard.read().count_slice(hashes) {
+            Ok(found) => indices.zip(found).for_each(|(at, count)| counts[at] = count),
+            Err(error) => outcome = Err(error),
+        });
+        outcome.map(|()| counts)
+    }
+}

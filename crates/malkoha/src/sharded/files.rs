@@ -1,0 +1,104 @@
+//! Sharded filters as bytes: form 3 of `docs/FORMAT.md`, one record for each shard.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::reduce::bits_needed;
+use crate::store::{self, Form, Input};
+
+use super::geometry::ShardedGeometry;
+use super::{MOST_SHARDS, Sharded};
+
+/// Where the outline says how many parts there are.
+const PARTS_OFFSET: u64 = 16;
+
+/// Keeping sharded filters. What is written is the filter at one moment: writers wait until it is done.
+impl Sharded {
+    /// Writes the filter to a file, as [`Filter::save`] does.
+    ///
+    /// ```
+    /// use malkoha::{Sharded, Spec};
+    /// let path = std::env::temp_dir().join(format!("malkoha-doc-sharded-{}", std::process::id()));
+    ///
+    /// let filter = Spec::new(1000, 0.001).sharded(4).build()?;
+    /// filter.insert("malkoha").unwrap();
+    /// filter.save(&path)?;
+    /// let again = Sharded::open(&path)?;
+    /// assert!(again.contains("malkoha") && again == filter);
+    /// # std::fs::remove_file(&path).unwrap();
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        store::save(path.as_ref(), |out| self.write(out))
+    }
+
+    /// Reads a filter from a file and verifies all of it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        store::open(path.as_ref(), Self::read)
+    }
+
+    /// The filter as bytes, the same that [`save`](Self::save) writes. The bytes of equal filters are equal.
+    ///
+    /// ```
+    /// use malkoha::{Sharded, Spec};
+    /// let filter = Spec::new(1000, 0.001).sharded(4).build()?;
+    /// filter.insert("malkoha").unwrap();
+    /// assert!(Sharded::from_bytes(&filter.to_bytes()?)? == filter);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let shards = self.freeze();
+        let parts: Vec<&Filter> = shards.iter().map(|shard| &**shard).collect();
+        let numbers = [self.geometry.keys];
+        let size = store::compound_bytes(&numbers, &parts);
+        store::to_bytes(size, |out| store::write_compound(out, Form::Sharded, &numbers, &parts))
+    }
+
+    /// Reads a filter from bytes, which may come from anywhere, and verifies all of them.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        store::from_bytes(bytes, Self::read)
+    }
+
+    /// Writes the bytes of [`to_bytes`](Self::to_bytes) piece by piece, without a second copy of the filter.
+    pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
+        self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), &error))
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let shards = self.freeze();
+        let parts: Vec<&Filter> = shards.iter().map(|shard| &**shard).collect();
+        store::write_compound(out, Form::Sharded, &[self.geometry.keys], &parts)
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+        let (numbers, parts) = store::read_compound(input, Form::Sharded)?;
+        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let wrong = |what: String| Error::corrupt("parts", PARTS_OFFSET, what);
+        let Some(shard) = parts.first().map(Filter::geometry).copied().filter(|_| count <= MOST_SHARDS)
+        else {
+            return Err(wrong(format!("{count} shards where there are 1 to {MOST_SHARDS}")));
+        };
+        if let Some(at) = parts.iter().position(|part| *part.geometry() != shard) {
+            return Err(wrong(format!("shard {at} has another geometry than shard 0")));
+        }
+        let &[keys] = &numbers[..] else {
+            return Err(wrong(format!("{} numbers where a sharded filter has 1", numbers.len())));
+        };
+        if keys == 0 || keys.div_ceil(u64::from(count)) > shard.keys() {
+            return Err(store::bad_number(
+                0,
+                format!("{keys} planned keys do not fit shards for {}", shard.keys()),
+            ));
+        }
+        let (places, fingerprints) =
+            shard.cuckoo().map_or((1, 1), |layout| (layout.places(), layout.fingerprints()));
+        if bits_needed(&[u64::from(count), places, fingerprints]) > u64::BITS {
+            return Err(wrong(format!(
+                "{count} shards leave too few bits of a hash for places and fingerprints"
+            )));
+        }
+        Ok(Self::of(ShardedGeometry { keys, rate: shard.rate(), shards: count, shard }, parts))
+    }
+}

@@ -1,0 +1,102 @@
+//! `ShardedGeometry`: the exact numbers of a filter made of shards.
+
+use crate::geometry::Geometry;
+use crate::kind::Kind;
+use crate::spec::most;
+use crate::theory;
+
+/// The exact numbers of a sharded filter: how many shards, and the geometry that all of them have. Plain data.
+///
+/// ```
+/// use malkoha::Spec;
+/// let geometry = Spec::new(1_000_000, 0.001).sharded(64).plan()?;
+/// assert_eq!(geometry.bytes(), 64 * geometry.shard().bytes());
+/// assert!(geometry.shard().keys() > 1_000_000 / 64, "room for the fullest of the shards");
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShardedGeometry {
+    pub(super) keys: u64,
+    pub(super) rate: f64,
+    pub(super) shards: u32,
+    pub(super) shard: Geometry,
+}
+
+/// The keys for which each shard is planned if all of them together are to take n.
+pub(super) fn keys_per_shard(kind: Kind, n: u64, shards: u32) -> u64 {
+    if kind.is_bloom() { theory::mean_shard(n, shards) } else { theory::fullest_shard(n, shards) }
+}
+
+impl ShardedGeometry {
+    /// The kind of the shards.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.shard.kind()
+    }
+
+    /// The keys that the whole is planned for.
+    #[must_use]
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// The rate that is promised for that many keys.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// The seed of its hashes.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.shard.seed()
+    }
+
+    /// The number of shards.
+    #[must_use]
+    pub fn shards(&self) -> u32 {
+        self.shards
+    }
+
+    /// The geometry of each shard.
+    #[must_use]
+    pub fn shard(&self) -> &Geometry {
+        &self.shard
+    }
+
+    /// Bytes of memory: the tables of all shards as they are allocated.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.shard.bytes().saturating_mul(u64::from(self.shards))
+    }
+
+    /// Bits of memory per planned key.
+    #[must_use]
+    pub fn bits_per_key(&self) -> f64 {
+        self.bytes() as f64 * 8.0 / self.keys as f64
+    }
+
+    /// The keys that it takes reliably, which may be more than planned: so many that the fullest shard is not too
+    /// full. For Bloom kinds, the planned number.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        if self.kind().is_bloom() {
+            return self.keys;
+        }
+        let fits = |n| theory::fullest_shard(n, self.shards) <= self.shard.capacity();
+        most(fits).max(self.keys)
+    }
+
+    /// The rate that theory predicts when n keys are in.
+    #[must_use]
+    pub fn predicted_rate(&self, n: u64) -> f64 {
+        let shards = u64::from(self.shards);
+        match self.shard.cuckoo() {
+            // As one table with the places of all shards: drawing a shard and a place in it is drawing among them.
+            Some(layout) => {
+                theory::rate(self.kind(), n, layout.places().saturating_mul(shards), layout.fingerprints())
+            }
+            None => self.shard.predicted_rate(n.div_ceil(shards)),
+        }
+    }
+}

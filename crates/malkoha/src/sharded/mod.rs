@@ -1,0 +1,297 @@
+//! `Sharded`: independent filters side by side, for many threads at once.
+//!
+//! ```text
+//!   hash x shards = shard . rest          one more draw before the place (reduce.rs)
+//!   shard  -> lock -> filter              one lock each, on cache lines of its own
+//!   rest   -> place, fingerprint          in the filter of that shard, as ever
+//!
+//!   slices -> batch.rs                    keys in the order of their shards, a lock once for all keys of a shard
+//!   bulk   -> bulk.rs                     threads own shards; no locks
+//! ```
+//!
+//! The invariant: a key has one shard, and a shard is only touched under its lock or through `&mut`. A thread waits
+//! for a lock only while it holds none, or holds those of lower numbers; so no two wait for each other. No code of
+//! the caller runs while a lock is held: keys are hashed before.
+
+mod batch;
+mod bulk;
+mod files;
+mod geometry;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+pub use geometry::ShardedGeometry;
+pub use spec::ShardedSpec;
+
+use crate::engine::{Counters, Inserted};
+use crate::error::{Error, Full};
+use crate::filter::Filter;
+use crate::key::{Key, KeyHash, KeyHasher};
+use crate::reduce::draw;
+use crate::stats::{Level, Stats};
+
+/// The most shards of a filter.
+const MOST_SHARDS: u32 = 4096;
+
+/// A filter that many threads use at once: every operation takes `&self`.
+///
+/// Keys are spread over independent shards by their hashes. Lookups in one shard do not wait for each other; an
+/// insert or a removal waits for, and keeps waiting, only those who want the same shard. Made by
+/// [`Spec::sharded`](crate::Spec::sharded).
+///
+/// # The guarantee
+///
+/// That of [`Filter`]: every key whose insert answered stored is found until it is removed, as long as `remove` is
+/// called only for stored keys. An operation on one key takes effect at one moment between its call and its return.
+/// Operations on many keys, and [`len`](Self::len), [`stats`](Self::stats) and [`clear`](Self::clear), visit one shard
+/// after another: others may act in between.
+///
+/// # The price
+///
+/// Shards fill unevenly, so that each has room for the fullest of them: about 6 standard deviations more than the mean,
+/// so that one filter in a million meets a fuller shard. At a million keys of the default kind 2 shards take 0.6 %,
+/// 8 take 1.7 % and 64 take 5.6 % more memory than none; Bloom kinds, which refuse no key, 0.4 to 0.6 % at 64. The rate
+/// is kept: `docs/DESIGN.md`, "Shards".
+///
+/// # Panics
+///
+/// A thread that panics inside a shard, which only a fault of this crate could bring about, leaves a shard that nobody
+/// can trust. From then on every operation on that shard panics rather than answer wrongly; the others go on.
+///
+/// ```
+/// use malkoha::Spec;
+///
+/// let filter = Spec::new(100_000, 0.001).sharded(16).build()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| (0..50_000u64).for_each(|key| filter.insert(&key).unwrap()));
+///     scope.spawn(|| (50_000..100_000u64).for_each(|key| filter.insert(&key).unwrap()));
+///     scope.spawn(|| filter.contains("anything, at any time"));
+/// });
+/// assert_eq!(filter.len(), 100_000);
+/// assert!(filter.remove(&77_777u64)?);
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+pub struct Sharded {
+    geometry: ShardedGeometry,
+    hasher: KeyHasher,
+    shards: Box<[Shard]>,
+}
+
+/// One shard, on two cache lines of its own: processors fetch lines in pairs, and a lock that is taken would
+/// slow down its neighbours.
+#[repr(align(128))]
+struct Shard(RwLock<Filter>);
+
+/// What is said of a lock whose holder panicked.
+const BROKEN: &str = "a thread panicked inside this shard, whose content cannot be trusted any more; build the filter \
+                      again from its keys or its last file";
+
+impl Shard {
+    fn read(&self) -> RwLockReadGuard<'_, Filter> {
+        self.0.read().expect(BROKEN)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Filter> {
+        self.0.write().expect(BROKEN)
+    }
+
+    fn get_mut(&mut self) -> &mut Filter {
+        self.0.get_mut().expect(BROKEN)
+    }
+}
+
+impl Sharded {
+    /// The most shards of a filter.
+    pub const MOST_SHARDS: u32 = MOST_SHARDS;
+
+    /// An empty filter with this geometry.
+    pub fn new(geometry: ShardedGeometry) -> Result<Self, Error> {
+        let shards =
+            (0..geometry.shards).map(|_| Filter::new(geometry.shard)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::of(geometry, shards))
+    }
+
+    fn of(geometry: ShardedGeometry, shards: Vec<Filter>) -> Self {
+        let shards = shards.into_iter().map(|filter| Shard(RwLock::new(filter))).collect();
+        Self { geometry, hasher: KeyHasher::new(geometry.seed()), shards }
+    }
+
+    /// The exact numbers of this filter.
+    #[must_use]
+    pub fn geometry(&self) -> &ShardedGeometry {
+        &self.geometry
+    }
+
+    /// What turns keys into hashes for this filter.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// The shard of a key, and its hash there.
+    #[inline]
+    fn locate<K: Key + ?Sized>(&self, key: &K) -> (&Shard, KeyHash) {
+        let (shard, hash) = shard_of(key.hash(&self.hasher), self.shards.len());
+        (&self.shards[shard], hash)
+    }
+
+    /// Stores one copy of a key. If there is no room in its shard, the filter stays as it was, bit for bit.
+    pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), Full> {
+        let (shard, hash) = self.locate(key);
+        shard.write().insert(&hash)
+    }
+
+    /// Stores a key unless the filter already answers that it is there. Of several threads that do so with the same key
+    /// at the same time, one stores it.
+    ///
+    /// ```
+    /// use malkoha::{Inserted, Spec};
+    /// let filter = Spec::new(1000, 0.001).sharded(4).build()?;
+    /// assert_eq!(filter.insert_unique("egg"), Ok(Inserted::Stored));
+    /// assert_eq!(filter.insert_unique("egg"), Ok(Inserted::Seen));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn insert_unique<K: Key + ?Sized>(&self, key: &K) -> Result<Inserted, Full> {
+        let (shard, hash) = self.locate(key);
+        shard.write().insert_unique(&hash)
+    }
+
+    /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate.
+    #[must_use]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        let (shard, hash) = self.locate(key);
+        shard.read().contains(&hash)
+    }
+
+    /// Removes one copy of a stored key; `false` if none was there, and then nothing has changed.
+    pub fn remove<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Error> {
+        let (shard, hash) = self.locate(key);
+        shard.write().remove(&hash)
+    }
+
+    /// How many stored copies look like this key.
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
+        let (shard, hash) = self.locate(key);
+        shard.read().count(&hash)
+    }
+
+    /// Removes everything, one shard after another.
+    pub fn clear(&self) {
+        for shard in &self.shards {
+            shard.write().clear();
+        }
+    }
+
+    /// The number of copies stored.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.read().len()).sum()
+    }
+
+    /// Whether nothing is stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| shard.read().is_empty())
+    }
+
+    /// Facts about every shard, in order.
+    #[must_use]
+    pub fn shard_stats(&self) -> Vec<Stats> {
+        self.shards.iter().map(|shard| shard.read().stats()).collect()
+    }
+
+    /// Facts about the whole: sums over the shards, means of loads and rates, the longest of all walks. The head-room
+    /// is that of the whole; it is `Full` too as soon as one shard has refused an insert and has no head-room left.
+    ///
+    /// ```
+    /// let filter = malkoha::Spec::new(10_000, 0.001).sharded(8).build()?;
+    /// filter.insert_slice(&(0..5000u64).collect::<Vec<_>>()).unwrap();
+    /// let stats = filter.stats();
+    /// assert_eq!(stats.items, 5000);
+    /// assert!(stats.head_room >= 5000);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut counters = Counters::default();
+        let mut parts = Vec::with_capacity(self.shards.len());
+        for shard in &self.shards {
+            let filter = shard.read();
+            counters.add(filter.counters());
+            parts.push(filter.stats());
+        }
+        let sum = |number: fn(&Stats) -> u64| parts.iter().map(number).sum::<u64>();
+        let mean = |number: fn(&Stats) -> f64| parts.iter().map(number).sum::<f64>() / parts.len() as f64;
+        let (items, capacity) = (sum(|part| part.items), self.geometry.capacity());
+        let stash_size = sum(|part| part.stash_size);
+        let refusing = parts.iter().any(|part| part.level == Level::Full && part.insert_failures > 0);
+        Stats {
+            items,
+            slots: sum(|part| part.slots),
+            load: mean(|part| part.load),
+            threshold: self.geometry.shard.threshold(),
+            memory_bytes: sum(|part| part.memory_bytes),
+            stash_size,
+            insert_failures: counters.failures,
+            steps_mean: counters.steps_mean(),
+            steps_max: counters.most_steps,
+            predicted_rate: mean(|part| part.predicted_rate),
+            head_room: capacity.saturating_sub(items),
+            level: if refusing { Level::Full } else { Level::of(items, capacity, stash_size) },
+        }
+    }
+
+    /// All shards at one moment: whoever holds these keeps every writer out.
+    fn freeze(&self) -> Vec<RwLockReadGuard<'_, Filter>> {
+        self.shards.iter().map(Shard::read).collect()
+    }
+}
+
+/// The shard that a hash draws, and the rest of the hash, for the place and the fingerprint.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "below the number of shards")]
+fn shard_of(hash: KeyHash, shards: usize) -> (usize, KeyHash) {
+    let (shard, rest) = draw(hash.to_raw(), shards as u64);
+    (shard as usize, KeyHash::from_raw(rest))
+}
+
+/// A copy of all shards as they are at one moment.
+impl Clone for Sharded {
+    fn clone(&self) -> Self {
+        let shards = self.freeze().iter().map(|filter| Filter::clone(filter)).collect();
+        Self::of(self.geometry, shards)
+    }
+}
+
+/// Equal content, shard by shard, each of the two as it is at one moment.
+impl PartialEq for Sharded {
+    fn eq(&self, other: &Self) -> bool {
+        // A filter is equal to itself; taking its locks twice could wait for ever.
+        if core::ptr::eq(self, other) {
+            return true;
+        }
+        // The same order in whichever thread, or two of them could wait for each other.
+        let (first, second) = if core::ptr::from_ref(self) < other { (self, other) } else { (other, self) };
+        first.geometry == second.geometry && {
+            let (first, second) = (first.freeze(), second.freeze());
+            first.iter().zip(&second).all(|(first, second)| **first == **second)
+        }
+    }
+}
+
+impl fmt::Debug for Sharded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharded")
+            .field("kind", &format_args!("{}", self.geometry.kind()))
+            .field("shards", &self.geometry.shards)
+            .field("items", &self.len())
+            .field("planned_keys", &self.geometry.keys)
+            .field("rate", &self.geometry.rate)
+            .field("bytes", &self.geometry.bytes())
+            .finish_non_exhaustive()
+    }
+}

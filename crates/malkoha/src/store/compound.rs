@@ -1,0 +1,80 @@
+//! Files of things that are made of several filters: an outline, then a record for each part.
+
+use std::io::{self, Write};
+
+use crate::error::Error;
+use crate::filter::Filter;
+
+use super::format::{Form, LINE_BYTES, MAGIC, VERSION};
+use super::record;
+use super::section::{Input, SectionWriter, section_bytes};
+
+/// The most parts and the most numbers that an outline may have.
+pub(crate) const MOST_PARTS: u64 = 1 << 16;
+pub(crate) const MOST_NUMBERS: u64 = 1 << 16;
+
+/// Where in an outline the number of parts, the number of numbers and the numbers themselves stand.
+const PARTS_OFFSET: u64 = 16;
+const COUNT_OFFSET: u64 = 24;
+const NUMBERS_OFFSET: u64 = LINE_BYTES;
+
+/// The bytes that a compound takes.
+pub(crate) fn compound_bytes(numbers: &[u64], parts: &[&Filter]) -> u64 {
+    let outline = NUMBERS_OFFSET + 8 * numbers.len() as u64;
+    let outline = section_bytes(outline).expect("a list in memory can be counted");
+    outline + parts.iter().map(|part| record::bytes(part)).sum::<u64>()
+}
+
+/// Writes something that is made of several filters. What the numbers mean is up to the form.
+///
+/// # Panics
+///
+/// If there are more numbers or parts than a reader takes.
+pub(crate) fn write_compound(
+    out: &mut dyn Write,
+    form: Form,
+    numbers: &[u64],
+    parts: &[&Filter],
+) -> io::Result<()> {
+    assert!(numbers.len() as u64 <= MOST_NUMBERS && parts.len() as u64 <= MOST_PARTS, "an outline is short");
+    let mut outline = SectionWriter::new(out, 0);
+    let what = u64::from(VERSION) | (form as u64) << 32;
+    let counts = [parts.len() as u64, numbers.len() as u64];
+    outline.put_numbers(&[u64::from_le_bytes(MAGIC), what, counts[0], counts[1], 0, 0, 0, 0])?;
+    outline.put_numbers(numbers)?;
+    outline.end()?;
+    parts.iter().try_for_each(|part| record::write(part, out))
+}
+
+/// Reads something of this form: its numbers and its parts, all of them verified. What the numbers must be is up
+/// to the caller, who refuses wrong ones with [`bad_number`].
+pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u64>, Vec<Filter>), Error> {
+    input.expect(form)?;
+    let begin = input.offset();
+    let [_, _, parts, count] = input.prefix()?;
+    for (name, number, most, offset) in
+        [("parts", parts, MOST_PARTS, PARTS_OFFSET), ("numbers", count, MOST_NUMBERS, COUNT_OFFSET)]
+    {
+        if number > most {
+            return Err(Error::corrupt(name, begin + offset, format!("{number} where {most} are the most")));
+        }
+    }
+    let mut bytes = Vec::new();
+    input.section("outline", (NUMBERS_OFFSET + 8 * count, 0), |chunk| bytes.extend_from_slice(chunk))?;
+    let words: Vec<u64> = bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+    if let Some(index) = (4..8).find(|index| words[*index] != 0) {
+        let what = format!("{} where this version has 0", words[index]);
+        return Err(Error::Newer { part: "reserved number", offset: begin + 8 * index as u64, what });
+    }
+    let mut filters = Vec::new();
+    for _ in 0..parts {
+        input.expect(Form::Single)?;
+        filters.push(record::read(input)?);
+    }
+    Ok((words[8..].to_vec(), filters))
+}
+
+/// The error for a number of a compound that its form does not allow.
+pub(crate) fn bad_number(index: usize, what: impl Into<String>) -> Error {
+    Error::corrupt("number", NUMBERS_OFFSET + 8 * index as u64, what)
+}

@@ -1,0 +1,312 @@
+//! The header of a record: a geometry and two counts as a list of numbers, and back.
+//!
+//! Reading takes the numbers from which the others follow, refuses those that no plan gives, and works out the
+//! header that a filter with these numbers has. Whatever differs from it is refused: numbers that follow from
+//! others, numbers that the kind does not use, and numbers that only a later version knows.
+
+use core::ops::RangeInclusive;
+use std::io::{self, Write};
+
+use crate::bloom::{BlockedLayout, BloomLayout, Cost, Pattern};
+use crate::cuckoo::{CuckooLayout, MOST_SUBTABLE_BITS, Ring};
+use crate::error::Error;
+use crate::geometry::{Geometry, Layout};
+use crate::key::KeyHasher;
+use crate::kind::Kind;
+use crate::spec::{Offsets, Spec};
+
+use super::format::{Field, Form, HEADER_NUMBERS, MAGIC, MOST_COPIES, VERSION, field};
+use super::section::{Input, SectionWriter};
+
+/// Everything that stands before stash and table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Header {
+    pub(super) geometry: Geometry,
+    /// Copies of keys stored.
+    pub(super) copies: u64,
+    /// Of these, entries of the stash.
+    pub(super) stashed: u64,
+}
+
+impl Header {
+    /// Writes the header; returns its checksum.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<u64> {
+        let mut section = SectionWriter::new(out, 0);
+        section.put_numbers(&self.numbers())?;
+        section.end()
+    }
+
+    /// Reads and verifies a header; returns its checksum too.
+    pub(super) fn read(input: &mut Input<'_>) -> Result<(Self, u64), Error> {
+        let base = input.offset();
+        let mut bytes = Vec::new();
+        let content = 8 * HEADER_NUMBERS as u64;
+        let checksum = input.section("header", (content, 0), |chunk| bytes.extend_from_slice(chunk))?;
+        let mut numbers = [0; HEADER_NUMBERS];
+        for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks().0) {
+            *number = u64::from_le_bytes(*bytes);
+        }
+        Ok((Numbers { numbers, base }.header()?, checksum))
+    }
+
+    /// The numbers of this header.
+    fn numbers(&self) -> [u64; HEADER_NUMBERS] {
+        let mut numbers = [0; HEADER_NUMBERS];
+        let mut set = |field: Field, number: u64| numbers[field.index()] = number;
+        let geometry = &self.geometry;
+        let (kind, variant) = number_of(geometry.kind());
+        set(field::HASH, KeyHasher::ID as u64);
+        set(field::SEED, geometry.seed());
+        set(field::KIND, kind);
+        set(field::VARIANT, u64::from(variant));
+        set(field::KEYS, geometry.keys());
+        set(field::RATE, geometry.rate().to_bits());
+        set(field::COPIES, self.copies);
+        set(field::STASHED, self.stashed);
+        set(field::TABLE_BYTES, geometry.bytes());
+        match *geometry.layout() {
+            Layout::Cuckoo(layout) => {
+                set(field::PLACES, layout.places);
+                set(field::SLOTS, layout.slots);
+                set(field::TAG_BITS, u64::from(layout.tag_bits()));
+                set(field::FINGERPRINTS, layout.fingerprints);
+                set(field::SUBTABLE_BITS, u64::from(layout.subtable_bits));
+                set(field::LEAST_OFFSET, layout.ring.least);
+                set(field::MOST_OFFSET, layout.ring.most);
+                set(field::NEAR_SHARE, u64::from(layout.ring.near_share));
+                set(field::NEAR_GROUP, layout.ring.group);
+                set(field::STASH_ROOM, u64::from(layout.stash));
+                set(field::MOST_STEPS, u64::from(layout.max_steps));
+                set(field::VALUE_BITS, u64::from(layout.value_bits()));
+            }
+            Layout::Bloom(layout) => {
+                set(field::BITS, layout.bits);
+                set(field::KEY_BITS, u64::from(layout.key_bits));
+            }
+            Layout::Blocked(layout) => {
+                let (cost, parameter) = cost_number(layout.cost);
+                set(field::BITS, layout.blocks);
+                set(field::KEY_BITS, u64::from(layout.key_bits));
+                set(field::PATTERN, pattern_number(layout.pattern));
+                set(field::COST, cost);
+                set(field::COST_PARAMETER, parameter.to_bits());
+            }
+        }
+        numbers[0] = u64::from_le_bytes(MAGIC);
+        numbers[1] = u64::from(VERSION) | (Form::Single as u64) << 32;
+        numbers
+    }
+}
+
+/// The numbers of a header as they were read, and where in the file it begins.
+struct Numbers {
+    numbers: [u64; HEADER_NUMBERS],
+    base: u64,
+}
+
+impl Numbers {
+    /// What the numbers mean, if they mean anything.
+    fn header(&self) -> Result<Header, Error> {
+        if self.get(field::HASH) != KeyHasher::ID as u64 {
+            return Err(self.newer(field::HASH, "is unknown"));
+        }
+        let kind = self.kind()?;
+        let layout = match kind {
+            Kind::Bloom => Layout::Bloom(self.bloom()?),
+            Kind::Blocked(choices) => Layout::Blocked(self.blocked(choices)?),
+            _ => Layout::Cuckoo(self.cuckoo(kind)?),
+        };
+        let most_keys = if let Layout::Cuckoo(layout) = layout { layout.slots } else { u64::MAX };
+        let keys = self.within(field::KEYS, 1..=most_keys)?;
+        let rate = f64::from_bits(self.get(field::RATE));
+        if !(rate > 0.0 && rate <= 1.0) {
+            return Err(self.corrupt(field::RATE, format!("{rate} is no rate")));
+        }
+        let geometry = Geometry::new(keys, rate, self.get(field::SEED), layout);
+        if geometry.table_bits().is_none() {
+            return Err(self.corrupt(field::TABLE_BYTES, "the table is larger than can be counted"));
+        }
+        let (copies, stashed) = self.counts(&layout)?;
+        let header = Header { geometry, copies, stashed };
+        self.must_be(&header.numbers())?;
+        Ok(header)
+    }
+
+    fn get(&self, field: Field) -> u64 {
+        self.numbers[field.index()]
+    }
+
+    fn corrupt(&self, field: Field, what: impl Into<String>) -> Error {
+        Error::corrupt(field.name, self.base + field.offset, what)
+    }
+
+    fn newer(&self, field: Field, what: &str) -> Error {
+        let what = format!("{} {what}", self.get(field));
+        Error::Newer { part: field.name, offset: self.base + field.offset, what }
+    }
+
+    /// A number that must be in a range.
+    fn within(&self, field: Field, range: RangeInclusive<u64>) -> Result<u64, Error> {
+        let number = self.get(field);
+        if range.contains(&number) {
+            return Ok(number);
+        }
+        let what = format!("{number} is not within {} to {}", range.start(), range.end());
+        Err(self.corrupt(field, what))
+    }
+
+    /// The same for numbers that are at most 2^32 - 1.
+    fn small(&self, field: Field, range: RangeInclusive<u32>) -> Result<u32, Error> {
+        let number = self.within(field, u64::from(*range.start())..=u64::from(*range.end()))?;
+        Ok(u32::try_from(number).expect("inside a range of small numbers"))
+    }
+
+    fn kind(&self) -> Result<Kind, Error> {
+        let variant = u8::try_from(self.get(field::VARIANT)).unwrap_or(u8::MAX);
+        let kind = match self.get(field::KIND) {
+            0 => return Err(self.corrupt(field::KIND, "there is no kind 0")),
+            1 => Kind::Classic(variant),
+            2 => Kind::SemiSorted,
+            3 => Kind::Simplified(variant),
+            4 => Kind::Flexible(variant),
+            5 => Kind::Windowed(variant),
+            6 => Kind::Sorted,
+            7 => Kind::Bloom,
+            8 => Kind::Blocked(variant),
+            _ => return Err(self.newer(field::KIND, "is unknown")),
+        };
+        kind.check().map_err(|error| self.corrupt(field::VARIANT, error.to_string()))?;
+        Ok(kind)
+    }
+
+    fn cuckoo(&self, kind: Kind) -> Result<CuckooLayout, Error> {
+        let value_bits = self.small(field::VALUE_BITS, 0..=Spec::MOST_VALUE_BITS)?;
+        let below = CuckooLayout::tag_widths_below(kind, value_bits);
+        let widths = below.start() + value_bits..=below.end() + value_bits;
+        let tag_bits = self.small(field::TAG_BITS, widths)? - value_bits;
+        let mut layout = CuckooLayout::with_tags(kind, tag_bits).with_values(value_bits);
+        if matches!(kind, Kind::Simplified(_)) {
+            layout.set_subtables(self.small(field::SUBTABLE_BITS, 1..=tag_bits.min(MOST_SUBTABLE_BITS))?);
+        }
+        let least = CuckooLayout::least_offset(kind);
+        let places = self.within(field::PLACES, 2 * least..=1 << 56)?;
+        if matches!(kind, Kind::Classic(_) | Kind::SemiSorted) && !places.is_power_of_two() {
+            return Err(self.corrupt(field::PLACES, format!("{places} is no power of two")));
+        }
+        if !places.is_multiple_of(1 << layout.subtable_bits) {
+            return Err(self.corrupt(field::PLACES, format!("{places} are no whole subtables")));
+        }
+        layout.set_places(places).ok_or_else(|| self.corrupt(field::PLACES, "they cannot be counted"))?;
+        if layout.hash_bits() > u64::BITS {
+            return Err(self.corrupt(field::PLACES, "places and fingerprints need more bits than a hash has"));
+        }
+        if kind.is_signed() {
+            layout.ring = self.ring(places, least)?;
+        }
+        layout.stash = self.small(field::STASH_ROOM, 0..=Spec::MOST_STASH)?;
+        layout.max_steps = self.small(field::MOST_STEPS, 1..=Spec::MOST_STEPS)?;
+        Ok(layout)
+    }
+
+    fn ring(&self, places: u64, least: u64) -> Result<Ring, Error> {
+        let most = self.within(field::MOST_OFFSET, least..=places - least)?;
+        let near_share = self.small(field::NEAR_SHARE, 0..=u32::from(Offsets::MOST_NEAR))?;
+        let group = self.within(field::NEAR_GROUP, if near_share == 0 { 1 } else { 2 * least }..=places)?;
+        if !group.is_power_of_two() || !places.is_multiple_of(group) {
+            let what = format!("{group} is no power of two that divides the places");
+            return Err(self.corrupt(field::NEAR_GROUP, what));
+        }
+        let near_share = u8::try_from(near_share).expect("at most 192");
+        Ok(Ring { least, most, near_share, group })
+    }
+
+    fn bloom(&self) -> Result<BloomLayout, Error> {
+        let layout = BloomLayout {
+            bits: self.within(field::BITS, 1..=u64::MAX)?,
+            key_bits: self.small(field::KEY_BITS, 1..=BloomLayout::MOST_KEY_BITS)?,
+        };
+        Ok(layout)
+    }
+
+    fn blocked(&self, choices: u8) -> Result<BlockedLayout, Error> {
+        let parameter = f64::from_bits(self.get(field::COST_PARAMETER));
+        let layout = BlockedLayout {
+            blocks: self.within(field::BITS, 1..=u64::MAX)?,
+            choices,
+            key_bits: self.small(field::KEY_BITS, 1..=u32::MAX)?,
+            pattern: match self.get(field::PATTERN) {
+                0 => return Err(self.corrupt(field::PATTERN, "there is no pattern 0")),
+                1 => Pattern::Random,
+                2 => Pattern::Distinct,
+                3 => Pattern::Spread,
+                _ => return Err(self.newer(field::PATTERN, "is unknown")),
+            },
+            cost: match self.get(field::COST) {
+                0 => return Err(self.corrupt(field::COST, "there is no cost 0")),
+                1 => Cost::Mixed { sigma: parameter },
+                2 => Cost::LookAhead { mu: parameter },
+                3 => Cost::Exponential { beta: parameter },
+                _ => return Err(self.newer(field::COST, "is unknown")),
+            },
+        };
+        layout.check().map_err(|error| self.corrupt(field::KEY_BITS, error.to_string()))?;
+        Ok(layout)
+    }
+
+    /// Copies and entries of the stash, as far as they can be told to be wrong without looking at the table.
+    fn counts(&self, layout: &Layout) -> Result<(u64, u64), Error> {
+        let Layout::Cuckoo(layout) = layout else {
+            return Ok((self.within(field::COPIES, 0..=MOST_COPIES)?, self.within(field::STASHED, 0..=0)?));
+        };
+        let stashed = self.within(field::STASHED, 0..=layout.stash_room())?;
+        let copies = self.within(field::COPIES, stashed..=layout.slots.saturating_add(stashed))?;
+        Ok((copies, stashed))
+    }
+
+    /// Refuses whatever differs from the header that the numbers give.
+    fn must_be(&self, expected: &[u64; HEADER_NUMBERS]) -> Result<(), Error> {
+        let differs = |index: &usize| self.numbers[*index] != expected[*index];
+        let Some(index) = (0..HEADER_NUMBERS).find(differs) else { return Ok(()) };
+        let field = field::ALL.iter().find(|field| field.index() == index);
+        match field {
+            Some(field) if field::RESERVED.iter().all(|reserved| reserved.offset != field.offset) => {
+                let (got, expected) = (self.numbers[index], expected[index]);
+                Err(self.corrupt(*field, format!("{got} where the other numbers give {expected}")))
+            }
+            _ => {
+                let name = field.map_or("reserved number", |field| field.name);
+                Err(self.newer(Field { name, offset: 8 * index as u64 }, "where this version has 0"))
+            }
+        }
+    }
+}
+
+/// The number of a kind, and of its slots or choices.
+fn number_of(kind: Kind) -> (u64, u8) {
+    match kind {
+        Kind::Classic(l) => (1, l),
+        Kind::SemiSorted => (2, 4),
+        Kind::Simplified(l) => (3, l),
+        Kind::Flexible(l) => (4, l),
+        Kind::Windowed(l) => (5, l),
+        Kind::Sorted => (6, 4),
+        Kind::Bloom => (7, 0),
+        Kind::Blocked(choices) => (8, choices),
+    }
+}
+
+fn pattern_number(pattern: Pattern) -> u64 {
+    match pattern {
+        Pattern::Random => 1,
+        Pattern::Distinct => 2,
+        Pattern::Spread => 3,
+    }
+}
+
+fn cost_number(cost: Cost) -> (u64, f64) {
+    match cost {
+        Cost::Mixed { sigma } => (1, sigma),
+        Cost::LookAhead { mu } => (2, mu),
+        Cost::Exponential { beta } => (3, beta),
+    }
+}

@@ -1,0 +1,205 @@
+//! Filters that stay in their files: mapped, not read.
+//!
+//! The one place outside `bits/` with unsafe code, for mapping a file is unsafe: whoever changes the file changes the
+//! memory. What is done about it: the table is only ever asked for numbers which are compared with others, never
+//! for numbers that say where to read, so whatever the bytes become, a lookup reads inside the map and answers yes
+//! or no, or with a value.
+#![expect(unsafe_code, reason = "mapping a file")]
+
+use core::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use crate::bits::Words;
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::geometry::Geometry;
+use crate::key::{Key, KeyHasher};
+use crate::stats::Stats;
+use crate::values::Values;
+
+use super::format::Form;
+use super::record::Opening;
+use super::section::Input;
+
+/// A filter that stays in its file, read-only: only what lookups touch is brought into memory, and all processes
+/// that map the file share it.
+///
+/// Made by [`Filter::map`], which verifies header and stash and that the file has the right length, and does not
+/// look at the table; [`verify`](Self::verify) does. A table that was damaged and not verified gives wrong answers,
+/// nothing worse: no lookup panics or reads outside the file.
+///
+/// # Files that change
+///
+/// The file must stay as it is for as long as it is mapped. [`Filter::save`] keeps to that: it writes another
+/// file and gives it the name, and who has mapped the old one keeps it, even when it is removed. A program that
+/// writes into the file itself changes the answers. One that makes it shorter takes the memory away: the operating
+/// system ends a process that reads beyond the new end (`SIGBUS`), which no library can prevent. Where files are not
+/// in trusted hands, [`open`](Filter::open) them.
+///
+/// ```
+/// use malkoha::{Filter, Spec};
+/// let folder = std::env::temp_dir().join(format!("malkoha-doc-map-{}", std::process::id()));
+/// std::fs::create_dir_all(&folder).unwrap();
+/// let path = folder.join("birds.filter");
+/// let mut filter = Spec::new(1000, 0.001).build()?;
+/// filter.insert("malkoha").unwrap();
+/// filter.save(&path)?;
+///
+/// let mapped = Filter::map(&path)?;
+/// assert!(mapped.contains("malkoha"));
+/// mapped.verify()?;
+/// assert!(mapped.load()? == filter, "a copy that can be changed");
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+pub struct Mapped {
+    /// Never given away: its table is not verified and cannot be written to.
+    filter: Filter,
+    opening: Opening,
+    map: Arc<Mmap>,
+    path: PathBuf,
+}
+
+impl Filter {
+    /// Maps a file that [`save`](Self::save) has written, for lookups without loading it: [`Mapped`] says what is
+    /// verified and what must not happen to the file.
+    ///
+    /// Only where numbers are little-endian, and only files of one filter; others can be opened.
+    pub fn map(path: impl AsRef<Path>) -> Result<Mapped, Error> {
+        Mapped::new(path.as_ref())
+    }
+}
+
+impl Mapped {
+    fn new(path: &Path) -> Result<Self, Error> {
+        let failed = |error| Error::io("map", path, &error);
+        let file = File::open(path).map_err(failed)?;
+        // SAFETY: nobody may change the file while it is mapped, which `Mapped` says. If somebody does, the words
+        // of the table change between two loads; each load is of plain numbers, for which every value is valid,
+        // and no number of the table is used as an address or an index without a bound.
+        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        let map = Arc::new(map);
+        let (opening, length) = {
+            let mut bytes = &map[..];
+            let mut input = Input::new(&mut bytes, map.len() as u64, path);
+            input.expect(Form::Single)?;
+            let opening = Opening::read(&mut input)?;
+            let length = opening.table_bytes();
+            input.skip_section(length)?;
+            input.end()?;
+            (opening, length)
+        };
+        let words = usize::try_from(opening.table)
+            .ok()
+            .zip(usize::try_from(length).ok())
+            .and_then(|(begin, bytes)| words(&map, begin, bytes));
+        let unsupported = || std::io::Error::new(std::io::ErrorKind::Unsupported, "open it instead");
+        let filter = opening.filter(words.ok_or_else(|| failed(unsupported()))?)?;
+        opening.audit_stash(&filter)?;
+        Ok(Self { filter, opening, map, path: path.to_owned() })
+    }
+
+    /// Verifies the table, which reads all of it: its checksum, and that its content is what some history of
+    /// inserts and removals leaves.
+    pub fn verify(&self) -> Result<(), Error> {
+        let mut bytes = &self.map[..];
+        let mut input = Input::new(&mut bytes, self.map.len() as u64, &self.path);
+        let opening = Opening::read(&mut input)?;
+        input.section("table", (opening.table_bytes(), opening.checksum), |_| ())?;
+        self.opening.audit(&self.filter)
+    }
+
+    /// A copy of the filter in memory, verified, which can be changed.
+    pub fn load(&self) -> Result<Filter, Error> {
+        Filter::from_bytes(&self.map)
+    }
+
+    /// The exact numbers of the filter.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        self.filter.geometry()
+    }
+
+    /// What turns keys into hashes for the filter.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        self.filter.hasher()
+    }
+
+    /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate.
+    #[must_use]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.filter.contains(key)
+    }
+
+    /// Answers for every key of a slice, in order.
+    #[must_use]
+    pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        self.filter.contains_slice(keys)
+    }
+
+    /// Answers for every key of a slice into a slice of equal length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn contains_slice_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) {
+        self.filter.contains_slice_into(keys, answers);
+    }
+
+    /// How many stored copies look like this key: at least as many as were stored of it.
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
+        self.filter.count(key)
+    }
+
+    /// The values of all stored copies that look like this key, ascending, in filters with values.
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
+        self.filter.get(key)
+    }
+
+    /// The candidate values of every key of a slice, in order, in filters with values.
+    pub fn get_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<Values>, Error> {
+        self.filter.get_slice(keys)
+    }
+
+    /// The number of copies stored, as the header says.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.filter.len()
+    }
+
+    /// Whether nothing is stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.filter.is_empty()
+    }
+
+    /// Facts about the filter. For Bloom kinds this reads the whole table.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.filter.stats()
+    }
+}
+
+#[cfg(target_endian = "little")]
+fn words(map: &Arc<Mmap>, begin: usize, bytes: usize) -> Option<Words> {
+    Words::in_file(Arc::clone(map), begin, bytes)
+}
+
+#[cfg(not(target_endian = "little"))]
+fn words(_: &Arc<Mmap>, _: usize, _: usize) -> Option<Words> {
+    None
+}
+
+impl fmt::Debug for Mapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mapped")
+            .field("path", &self.path)
+            .field("filter", &self.filter)
+            .finish_non_exhaustive()
+    }
+}

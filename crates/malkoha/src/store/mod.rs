@@ -1,0 +1,164 @@
+//! Filters as bytes: files, and whatever else carries bytes.
+//!
+//! ```text
+//!   record      header | stash | table                  one filter: record.rs, header.rs
+//!   compound    outline | record | record | ..          things made of several: compound.rs
+//!   section     content | zeros | checksum              what both are made of: section.rs
+//!   file        temporary, sync, rename, sync           save.rs
+//!   map         the table where the file is             map.rs
+//! ```
+//!
+//! `docs/FORMAT.md` is the specification; `format.rs` has its numbers. Reading trusts nothing: a header is verified
+//! before any of its numbers is used, the length of the input before anything is allocated, and the content before
+//! the filter is given away, so that no bytes, whoever made them, lead to a panic or to a filter that could.
+//!
+//! # For things made of several filters
+//!
+//! They write with [`write_compound`] and read with [`read_compound`], inside [`save`], [`to_bytes`], [`open`] and
+//! [`from_bytes`], which all take the function that writes or reads.
+
+#[allow(dead_code, reason = "a face for filters that are made of several")]
+mod compound;
+mod format;
+mod header;
+mod map;
+mod record;
+mod save;
+mod section;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::error::Error;
+use crate::filter::Filter;
+
+#[allow(unused_imports, reason = "for things made of several filters")]
+pub(crate) use compound::{
+    MOST_NUMBERS, MOST_PARTS, bad_number, compound_bytes, read_compound, write_compound,
+};
+pub(crate) use format::{Form, MOST_COPIES};
+pub use map::Mapped;
+pub(crate) use save::save;
+pub(crate) use section::Input;
+
+/// What `write` writes, as bytes; `size` is how many there will be.
+pub(crate) fn to_bytes(
+    size: u64,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let reserved = usize::try_from(size).is_ok_and(|size| bytes.try_reserve_exact(size).is_ok());
+    if !reserved {
+        return Err(Error::Allocation { bytes: size });
+    }
+    write(&mut bytes).map_err(|error| Error::io("write", Path::new(""), &error))?;
+    debug_assert_eq!(bytes.len() as u64, size, "sizes are known beforehand");
+    Ok(bytes)
+}
+
+/// What `read` makes of bytes, all of which it must read.
+pub(crate) fn from_bytes<T>(
+    mut bytes: &[u8],
+    read: impl FnOnce(&mut Input<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let length = bytes.len() as u64;
+    let mut input = Input::new(&mut bytes, length, Path::new(""));
+    let result = read(&mut input)?;
+    input.end()?;
+    Ok(result)
+}
+
+/// What `read` makes of a file, all of which it must read.
+pub(crate) fn open<T>(
+    path: &Path,
+    read: impl FnOnce(&mut Input<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let failed = |error| Error::io("open", path, &error);
+    let mut file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut input = Input::new(&mut file, length, path);
+    let result = read(&mut input)?;
+    input.end()?;
+    Ok(result)
+}
+
+/// Keeping filters: `docs/FORMAT.md` has the format, which every later version reads.
+impl Filter {
+    /// Writes the filter to a file. Whatever happens on the way, a power cut included, `path` then holds what it
+    /// held before or the whole filter; another process that has the old file open or mapped keeps it.
+    ///
+    /// The file is written under a temporary name in the same folder, which is removed if something fails. A
+    /// symbolic link is replaced, not followed, and what is not a file is refused.
+    ///
+    /// ```
+    /// use malkoha::{Filter, Spec};
+    /// let folder = std::env::temp_dir().join(format!("malkoha-doc-save-{}", std::process::id()));
+    /// std::fs::create_dir_all(&folder).unwrap();
+    /// let path = folder.join("birds.filter");
+    ///
+    /// let mut filter = Spec::new(1000, 0.001).build()?;
+    /// filter.insert("malkoha").unwrap();
+    /// filter.save(&path)?;
+    /// let again = Filter::open(&path)?;
+    /// assert!(again.contains("malkoha") && again == filter);
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        save(path.as_ref(), |out| self.write(out))
+    }
+
+    /// Reads a filter from a file and verifies all of it. What does not come from [`save`](Self::save), or was
+    /// damaged since, is refused with an error that says what and where.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        open(path.as_ref(), Self::read)
+    }
+
+    /// The filter as bytes, the same that [`save`](Self::save) writes. The bytes of equal filters are equal.
+    ///
+    /// ```
+    /// use malkoha::{Filter, Spec};
+    /// let mut filter = Spec::new(1000, 0.001).build()?;
+    /// filter.insert("malkoha").unwrap();
+    /// let mut bytes = filter.to_bytes()?;
+    /// assert!(Filter::from_bytes(&bytes)? == filter);
+    /// bytes[600] ^= 1;
+    /// assert!(Filter::from_bytes(&bytes).is_err(), "damage is noticed");
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        to_bytes(record::bytes(self), |out| self.write(out))
+    }
+
+    /// Reads a filter from bytes and verifies all of them. The bytes may come from anywhere: what is not sound is
+    /// refused with an error that says what and where, and no more memory is asked for than the bytes themselves
+    /// account for.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        from_bytes(bytes, Self::read)
+    }
+
+    /// Writes the bytes of [`to_bytes`](Self::to_bytes) piece by piece, without a second copy of the filter.
+    ///
+    /// ```
+    /// let filter = malkoha::Spec::new(1000, 0.001).build()?;
+    /// let mut out = Vec::new();
+    /// filter.write_to(&mut out)?;
+    /// assert_eq!(out, filter.to_bytes()?);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
+        self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), &error))
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        record::write(self, out)
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+        input.expect(Form::Single)?;
+        record::read(input)
+    }
+}

@@ -1,0 +1,157 @@
+//! The record of one filter: header, stash, table.
+
+use std::io::{self, Write};
+
+use crate::bits::Words;
+use crate::engine::Flaw;
+use crate::error::Error;
+use crate::filter::Filter;
+
+use super::format::{HEADER_NUMBERS, STASH_ENTRY_BYTES, field};
+use super::header::Header;
+use super::section::{Input, SectionWriter, section_bytes};
+
+/// The bytes that the record of a filter takes.
+pub(super) fn bytes(filter: &Filter) -> u64 {
+    let stash = filter.engine().stash_len() as u64 * STASH_ENTRY_BYTES;
+    let sections = [8 * HEADER_NUMBERS as u64, stash, filter.geometry().bytes()];
+    let sections = sections.into_iter().filter(|content| *content > 0);
+    sections.map(|content| section_bytes(content).expect("a filter in memory can be counted")).sum()
+}
+
+/// Writes the record of a filter.
+pub(super) fn write(filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
+    let engine = filter.engine();
+    let stash = engine.stash_entries();
+    let header = Header { geometry: *filter.geometry(), copies: engine.len(), stashed: stash.len() as u64 };
+    let mut checksum = header.write(out)?;
+    if !stash.is_empty() {
+        let mut section = SectionWriter::new(out, checksum);
+        for (place, fingerprint, value) in stash {
+            section.put_numbers(&[place, fingerprint, u64::from(value)])?;
+        }
+        checksum = section.end()?;
+    }
+    let mut section = SectionWriter::new(out, checksum);
+    section.put_numbers(engine.words())?;
+    section.end()?;
+    Ok(())
+}
+
+/// Where the sections of a record begin, and what is known once header and stash are verified.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    pub(super) header: Header,
+    pub(super) stash: Vec<(u64, u64, u16)>,
+    /// Where the record begins.
+    pub(super) begin: u64,
+    /// Where the table begins.
+    pub(super) table: u64,
+    /// The checksum of the section before the table.
+    pub(super) checksum: u64,
+}
+
+impl Opening {
+    /// Reads and verifies everything that stands before the table, and makes sure that the table is there.
+    pub(super) fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+        let begin = input.offset();
+        let (header, mut checksum) = Header::read(input)?;
+        let mut stash = Vec::new();
+        if header.stashed > 0 {
+            let content = header.stashed.saturating_mul(STASH_ENTRY_BYTES);
+            (stash, checksum) = read_stash(input, (content, checksum))?;
+        }
+        let opening = Self { header, stash, begin, table: input.offset(), checksum };
+        let table = section_bytes(opening.table_bytes()).unwrap_or(u64::MAX);
+        input.need("table", table)?;
+        Ok(opening)
+    }
+
+    /// Bytes of the table.
+    pub(super) fn table_bytes(&self) -> u64 {
+        self.header.geometry.bytes()
+    }
+
+    /// The filter around words that hold, or will hold, the table.
+    pub(super) fn filter(&self, words: Words) -> Result<Filter, Error> {
+        let mut filter = Filter::in_words(self.header.geometry, words)?;
+        filter.engine_mut().restore(self.header.copies, self.stash.clone());
+        Ok(filter)
+    }
+
+    /// Refuses a filter whose stash no history gives.
+    pub(super) fn audit_stash(&self, filter: &Filter) -> Result<(), Error> {
+        filter.engine().audit_stash().map_err(|flaw| self.error(flaw))
+    }
+
+    /// Refuses a filter whose content no history gives.
+    pub(super) fn audit(&self, filter: &Filter) -> Result<(), Error> {
+        let bits = self.header.geometry.table_bits().expect("looked at when the header was read");
+        let beyond = filter.engine().words().iter().zip((0u64..).step_by(64));
+        for (&word, begin) in beyond.skip(index(bits / 64)) {
+            let outside = if begin >= bits { word } else { word >> (bits - begin) };
+            if outside != 0 {
+                let what = "a bit beyond the end of the table is set";
+                return Err(self.error(Flaw::Table { bit: begin, what }));
+            }
+        }
+        filter.engine().audit().map_err(|flaw| self.error(flaw))
+    }
+
+    /// Says where in the input a flaw is.
+    fn error(&self, flaw: Flaw) -> Error {
+        match flaw {
+            Flaw::Table { bit, what } => Error::corrupt("table", self.table + bit / 8, what),
+            Flaw::Stash { index, what } => {
+                let stash = self.begin + section_bytes(8 * HEADER_NUMBERS as u64).expect("a few bytes");
+                Error::corrupt("stash", stash + index as u64 * STASH_ENTRY_BYTES, what)
+            }
+            Flaw::Count { there } => {
+                let what = format!("{} where the table tells of {there}", self.header.copies);
+                Error::corrupt(field::COPIES.name, self.begin + field::COPIES.offset, what)
+            }
+        }
+    }
+}
+
+/// A number of words of a table in memory.
+#[allow(clippy::cast_possible_truncation, reason = "32-bit targets: the table is in memory")]
+fn index(number: u64) -> usize {
+    number as usize
+}
+
+/// Reads a record and verifies all of it.
+pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
+    let opening = Opening::read(input)?;
+    let bits = opening.header.geometry.table_bits().expect("looked at when the header was read");
+    let mut words = Words::zeroed(bits)?;
+    let mut done = 0;
+    input.section("table", (opening.table_bytes(), opening.checksum), |chunk| {
+        // Chunks are whole words, for the table is.
+        let numbers = chunk.as_chunks().0;
+        for (word, bytes) in words[done..].iter_mut().zip(numbers) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        done += numbers.len();
+    })?;
+    let filter = opening.filter(words)?;
+    opening.audit(&filter)?;
+    Ok(filter)
+}
+
+/// Reads the entries of a stash, which are looked at later.
+fn read_stash(input: &mut Input<'_>, section: (u64, u64)) -> Result<(Vec<(u64, u64, u16)>, u64), Error> {
+    let begin = input.offset();
+    let mut bytes = Vec::new();
+    let checksum = input.section("stash", section, |chunk| bytes.extend_from_slice(chunk))?;
+    let mut stash = Vec::new();
+    for (entry, [place, fingerprint, value]) in bytes.as_chunks::<8>().0.as_chunks::<3>().0.iter().enumerate()
+    {
+        let Ok(value) = u16::try_from(u64::from_le_bytes(*value)) else {
+            let offset = begin + entry as u64 * STASH_ENTRY_BYTES + 16;
+            return Err(Error::corrupt("stash", offset, "an entry has a value of more than 16 bits"));
+        };
+        stash.push((u64::from_le_bytes(*place), u64::from_le_bytes(*fingerprint), value));
+    }
+    Ok((stash, checksum))
+}

@@ -1,0 +1,219 @@
+//! Sections: bytes that end in their own checksum.
+//!
+//! ```text
+//!   +-----------------------+---------------+----------+
+//!   | content               | zeros         | checksum |     whole lines of 64 bytes
+//!   +-----------------------+---------------+----------+
+//! ```
+//!
+//! The checksum is XXH3-64 of everything before it in the section, seeded with the checksum of the section before,
+//! so that a section counts only behind the one it was written behind.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::Error;
+
+use super::format::{CHECKSUM_BYTES, Form, LINE_BYTES, MAGIC, PREFIX_BYTES, VERSION};
+
+/// Bytes that are read and written at a time: few enough to stay in the cache between hashing and copying.
+pub(super) const CHUNK_BYTES: usize = 1 << 16;
+
+/// Bytes of the longest padding and a checksum.
+const MOST_TAIL_BYTES: usize = 72;
+
+/// The bytes of a section with so much content; `None` if they cannot be counted.
+pub(super) fn section_bytes(content: u64) -> Option<u64> {
+    content.checked_add(CHECKSUM_BYTES)?.checked_next_multiple_of(LINE_BYTES)
+}
+
+/// A section that is being written.
+pub(super) struct SectionWriter<'a> {
+    out: &'a mut dyn Write,
+    hash: Xxh3,
+    content: u64,
+}
+
+impl<'a> SectionWriter<'a> {
+    /// Begins a section behind one with the checksum `before`, 0 for the first.
+    pub(super) fn new(out: &'a mut dyn Write, before: u64) -> Self {
+        Self { out, hash: Xxh3::with_seed(before), content: 0 }
+    }
+
+    /// Writes content.
+    pub(super) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hash.update(bytes);
+        self.content += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+
+    /// Writes numbers, eight bytes each.
+    pub(super) fn put_numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
+        let mut buffer = [0; 4096];
+        for numbers in numbers.chunks(buffer.len() / 8) {
+            let bytes = &mut buffer[..numbers.len() * 8];
+            for (bytes, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
+                *bytes = number.to_le_bytes();
+            }
+            self.put(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Writes padding and checksum, which it returns.
+    pub(super) fn end(mut self) -> io::Result<u64> {
+        let padding = (2 * LINE_BYTES - CHECKSUM_BYTES - self.content % LINE_BYTES) % LINE_BYTES;
+        #[expect(clippy::cast_possible_truncation, reason = "less than a line")]
+        self.put(&[0; LINE_BYTES as usize][..padding as usize])?;
+        let checksum = self.hash.digest();
+        self.out.write_all(&checksum.to_le_bytes())?;
+        Ok(checksum)
+    }
+}
+
+/// Bytes that are being read, of which it is known how many there are.
+pub(crate) struct Input<'a> {
+    from: &'a mut dyn Read,
+    path: &'a Path,
+    /// Bytes read so far.
+    offset: u64,
+    left: u64,
+    /// The prefix, once it has been looked at and before it is read.
+    prefix: Option<[u8; PREFIX_BYTES]>,
+}
+
+impl<'a> Input<'a> {
+    /// So many bytes, which errors say to be at `path`.
+    pub(super) fn new(from: &'a mut dyn Read, bytes: u64, path: &'a Path) -> Self {
+        Self { from, path, offset: 0, left: bytes, prefix: None }
+    }
+
+    /// How far it has been read.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+        self.from.read_exact(bytes).map_err(|error| Error::io("read", self.path, &error))
+    }
+
+    /// What the bytes from here on hold, as they say themselves. Does not count as reading.
+    pub(crate) fn form(&mut self) -> Result<Form, Error> {
+        let [magic, what, ..] = self.prefix()?;
+        if magic != u64::from_le_bytes(MAGIC) {
+            return Err(Error::corrupt("magic", self.offset, "these are not the bytes of a filter"));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "two numbers in one")]
+        let (version, form) = (what as u32, (what >> 32) as u32);
+        if version > VERSION {
+            let what = format!("{version} where {VERSION} is known");
+            return Err(Error::Newer { part: "version", offset: self.offset + 8, what });
+        }
+        if version == 0 {
+            return Err(Error::corrupt("version", self.offset + 8, "there is no version 0"));
+        }
+        let unknown = || format!("{form} is unknown");
+        let newer = || Error::Newer { part: "form", offset: self.offset + 12, what: unknown() };
+        Form::from_number(form).ok_or_else(newer)
+    }
+
+    /// The first numbers from here on. Does not count as reading.
+    pub(super) fn prefix(&mut self) -> Result<[u64; PREFIX_BYTES / 8], Error> {
+        let mut prefix = [0; PREFIX_BYTES];
+        if let Some(seen) = self.prefix {
+            prefix = seen;
+        } else {
+            self.need("prefix", PREFIX_BYTES as u64)?;
+            self.read(&mut prefix)?;
+            self.prefix = Some(prefix);
+        }
+        Ok(core::array::from_fn(|i| u64::from_le_bytes(prefix.as_chunks().0[i])))
+    }
+
+    /// Refuses everything but this form.
+    pub(super) fn expect(&mut self, form: Form) -> Result<(), Error> {
+        match self.form()? {
+            got if got == form => Ok(()),
+            got => Err(Error::Form { expected: form.name(), got: got.name() }),
+        }
+    }
+
+    /// Refuses to go on if fewer bytes than these are left.
+    pub(super) fn need(&self, section: &'static str, bytes: u64) -> Result<(), Error> {
+        if bytes <= self.left {
+            return Ok(());
+        }
+        let what = format!("the bytes end here, {} too few", bytes - self.left);
+        Err(Error::corrupt(section, self.offset + self.left, what))
+    }
+
+    /// Reads a section with so much content, which goes to `sink`, and verifies it. Returns its checksum.
+    pub(super) fn section(
+        &mut self,
+        name: &'static str,
+        (content, before): (u64, u64),
+        mut sink: impl FnMut(&[u8]),
+    ) -> Result<u64, Error> {
+        let begin = self.offset;
+        let uncountable = || Error::corrupt(name, begin, "it is larger than can be counted");
+        let bytes = section_bytes(content).ok_or_else(uncountable)?;
+        self.need(name, bytes)?;
+        let mut hash = Xxh3::with_seed(before);
+        let mut buffer = vec![0; smaller(content, CHUNK_BYTES).max(PREFIX_BYTES)];
+        let mut left = content;
+        while left > 0 {
+            let chunk = &mut buffer[..smaller(left, CHUNK_BYTES)];
+            match self.prefix.take() {
+                Some(prefix) => {
+                    chunk[..PREFIX_BYTES].copy_from_slice(&prefix);
+                    self.read(&mut chunk[PREFIX_BYTES..])?;
+                }
+                None => self.read(chunk)?,
+            }
+            hash.update(chunk);
+            sink(chunk);
+            left -= chunk.len() as u64;
+        }
+        let tail = &mut [0; MOST_TAIL_BYTES][..smaller(bytes - content, usize::MAX)];
+        self.read(tail)?;
+        let (padding, checksum) = tail.split_last_chunk::<8>().expect("every section has a checksum");
+        hash.update(padding);
+        let (expected, got) = (hash.digest(), u64::from_le_bytes(*checksum));
+        if got != expected {
+            let what = format!("its checksum is {got:#018x} and not {expected:#018x}");
+            return Err(Error::corrupt(name, begin, what));
+        }
+        if let Some(at) = padding.iter().position(|byte| *byte != 0) {
+            let what = "a byte that only fills the line is not zero";
+            return Err(Error::corrupt(name, begin + content + at as u64, what));
+        }
+        self.offset += bytes;
+        self.left -= bytes;
+        Ok(got)
+    }
+
+    /// Goes on behind a section with so much content without looking at it, for inputs that nobody reads on.
+    pub(super) fn skip_section(&mut self, content: u64) -> Result<(), Error> {
+        let bytes = section_bytes(content).unwrap_or(u64::MAX);
+        self.need("table", bytes)?;
+        self.offset += bytes;
+        self.left -= bytes;
+        Ok(())
+    }
+
+    /// Refuses bytes that are left.
+    pub(super) fn end(self) -> Result<(), Error> {
+        if self.left == 0 {
+            return Ok(());
+        }
+        let what = format!("there are {} bytes behind the last section", self.left);
+        Err(Error::corrupt("end", self.offset, what))
+    }
+}
+
+/// The smaller of two numbers of bytes.
+fn smaller(bytes: u64, most: usize) -> usize {
+    usize::try_from(bytes).map_or(most, |bytes| bytes.min(most))
+}

@@ -1,0 +1,81 @@
+//! Compounds, whose face is for the other modules of this crate.
+
+use super::*;
+use crate::{Kind, Spec};
+
+fn parts() -> Vec<Filter> {
+    [Kind::Sorted, Kind::Blocked(2), Kind::Windowed(3)]
+        .into_iter()
+        .map(|kind| {
+            let mut filter = Spec::new(100, 0.01).kind(kind).build().unwrap();
+            filter.insert_slice(&(0..100u64).collect::<Vec<_>>()).unwrap();
+            filter
+        })
+        .collect()
+}
+
+fn compound(form: Form, numbers: &[u64]) -> Vec<u8> {
+    let filters = parts();
+    let parts: Vec<&Filter> = filters.iter().collect();
+    to_bytes(compound_bytes(numbers, &parts), |out| write_compound(out, form, numbers, &parts)).unwrap()
+}
+
+fn read(bytes: &[u8], form: Form) -> Result<(Vec<u64>, Vec<Filter>), Error> {
+    from_bytes(bytes, |input| read_compound(input, form))
+}
+
+#[test]
+fn compounds_read_back_what_they_write() {
+    for count in [0, 1, 6, 7, 8, 1000] {
+        let numbers: Vec<u64> = (0..count).map(|i| i * i + u64::MAX / 2).collect();
+        let bytes = compound(Form::Generations, &numbers);
+        assert_eq!(bytes.len() % 64, 0);
+        let (numbers_again, parts_again) = read(&bytes, Form::Generations).unwrap();
+        assert_eq!(numbers_again, numbers);
+        assert!(parts_again == parts());
+    }
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_of_a_compound_is_refused() {
+    let bytes = compound(Form::Sharded, &[3, 4]);
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let error = read(&damaged, Form::Sharded).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("at byte") || matches!(error, Error::Form { .. }), "{bit}: {said}");
+    }
+    for end in 0..bytes.len() {
+        assert!(matches!(read(&bytes[..end], Form::Sharded), Err(Error::Corrupt { .. })), "{end}");
+    }
+    let longer = [&bytes[..], &[0; 64]].concat();
+    assert!(matches!(read(&longer, Form::Sharded), Err(Error::Corrupt { part: "end", .. })));
+}
+
+#[test]
+fn another_form_is_refused_by_name() {
+    let bytes = compound(Form::Generations, &[]);
+    let error = read(&bytes, Form::Chain).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "this is the generations of a sliding window and not a growing filter; open it as what it is"
+    );
+    assert!(matches!(Filter::from_bytes(&bytes), Err(Error::Form { .. })));
+    let single = parts()[0].to_bytes().unwrap();
+    assert!(matches!(read(&single, Form::Chain), Err(Error::Form { .. })));
+}
+
+#[test]
+fn absurd_counts_are_refused_before_anything_is_read() {
+    let bytes = compound(Form::Chain, &[]);
+    for (offset, name) in [(16, "parts"), (24, "numbers")] {
+        let mut absurd = bytes.clone();
+        absurd[offset..offset + 8].copy_from_slice(&u64::MAX.to_le_bytes());
+        let error = read(&absurd, Form::Chain).unwrap_err();
+        assert!(
+            matches!(&error, Error::Corrupt { part, offset: at, .. } if *part == name && *at == offset as u64),
+            "{error}"
+        );
+    }
+}

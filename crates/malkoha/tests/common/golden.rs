@@ -1,0 +1,191 @@
+//! The golden files: what is in them, and where they are. `tests/golden/README.md` says it in words.
+#![allow(dead_code, reason = "not every test uses everything")]
+
+use std::path::{Path, PathBuf};
+
+use malkoha::{Cost, Error, Filter, Kind, Offsets, Pattern, Sharded, ShardedSpec, Spec};
+
+/// The seed of golden filters.
+const SEED: u64 = 42;
+
+/// The golden files of single filters: name and spec.
+pub(crate) fn specs() -> Vec<(String, Spec)> {
+    let at = |rate: f64, kind: Kind| Spec::new(200, rate).seed(SEED).kind(kind);
+    let mut specs: Vec<_> =
+        Kind::all().map(|kind| (kind.to_string().replace(':', "-"), at(0.01, kind))).collect();
+    let mut more = |name: &str, spec: Spec| specs.push((name.to_owned(), spec));
+    for kind in [Kind::Classic(4), Kind::Simplified(4), Kind::Flexible(4), Kind::Windowed(3), Kind::Sorted] {
+        more(&format!("{}-1e-9", kind.name()), at(1e-9, kind));
+        more(&format!("{}-seed-0", kind.name()), at(1e-4, kind).seed(0));
+    }
+    for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted] {
+        more(&format!("{}-near", kind.name()), at(0.01, kind).offsets(Offsets::Near(128)));
+        more(&format!("{}-whole", kind.name()), at(0.01, kind).offsets(Offsets::Whole));
+        more(&format!("{}-low-load", kind.name()), at(0.01, kind).load(0.5));
+    }
+    // The widths whose shapes are compiled in.
+    for (bits, kind) in [(13, Kind::Flexible(4)), (13, Kind::Windowed(4)), (14, Kind::Windowed(2))] {
+        more(&format!("{}-k{bits}", kind.to_string().replace(':', "-")), at(2f64.powi(-bits), kind));
+    }
+    for bits in [7, 8, 10, 14] {
+        more(&format!("sorted-k{bits}"), at(2f64.powi(-bits), Kind::Sorted));
+    }
+    let valued = [(Kind::Classic(2), 3), (Kind::Flexible(4), 5), (Kind::Windowed(3), 8), (Kind::Sorted, 16)];
+    for (kind, bits) in valued {
+        more(&format!("{}-values-{bits}", kind.to_string().replace(':', "-")), at(0.01, kind).values(bits));
+    }
+    more("bloom-1e-9", at(1e-9, Kind::Bloom));
+    more("blocked-1-spread", at(0.001, Kind::Blocked(1)).pattern(Pattern::Spread));
+    more("blocked-2-distinct", at(0.001, Kind::Blocked(2)).pattern(Pattern::Distinct));
+    more("blocked-2-mixed", at(0.001, Kind::Blocked(2)).cost(Cost::Mixed { sigma: 50.0 }));
+    more("blocked-3-look-ahead", at(0.001, Kind::Blocked(3)).cost(Cost::LookAhead { mu: 3.5 }));
+    specs
+}
+
+/// The golden files of sharded filters: name and spec.
+pub(crate) fn sharded_specs() -> Vec<(String, ShardedSpec)> {
+    let spec = |kind, shards| Spec::new(200, 0.01).seed(SEED).kind(kind).sharded(shards);
+    [
+        (Kind::Sorted, 3),
+        (Kind::Windowed(2), 1),
+        (Kind::Classic(4), 2),
+        (Kind::Bloom, 2),
+        (Kind::Blocked(2), 3),
+    ]
+    .map(|(kind, shards)| {
+        (format!("sharded-{shards}-{}", kind.to_string().replace(':', "-")), spec(kind, shards))
+    })
+    .into()
+}
+
+/// The sharded filter that a golden file holds: the same history as a single one.
+pub(crate) fn build_sharded(spec: &ShardedSpec) -> Sharded {
+    let filter = spec.build().unwrap();
+    filter.insert_slice(&(0..150u64).collect::<Vec<_>>()).unwrap();
+    filter.insert_slice(&texts().collect::<Vec<_>>()).unwrap();
+    let kind = filter.geometry().kind();
+    if !kind.is_bloom() {
+        for _ in 0..2 * kind.slots_per_place() + 2 {
+            filter.insert(&7u64).unwrap();
+        }
+        assert_eq!(filter.remove_slice(&[0u64, 1, 2, 3, 4]), Ok(5));
+    }
+    filter
+}
+
+/// The filter that a golden file holds.
+pub(crate) fn build(spec: &Spec) -> Filter {
+    let mut filter = spec.build().unwrap();
+    if filter.geometry().value_bits() > 0 {
+        store_with_values(&mut filter);
+        return filter;
+    }
+    filter.insert_slice(&(0..150u64).collect::<Vec<_>>()).unwrap();
+    filter.insert_slice(&texts().collect::<Vec<_>>()).unwrap();
+    let kind = filter.geometry().kind();
+    if !kind.is_bloom() {
+        for _ in 0..2 * kind.slots_per_place() + 2 {
+            filter.insert(&7u64).unwrap();
+        }
+        assert_eq!(filter.remove_slice(&[0u64, 1, 2, 3, 4]), Ok(5));
+    }
+    filter
+}
+
+/// The value of key number `number` in filters with values.
+fn value(number: u64, filter: &Filter) -> u16 {
+    (number * 40_503 % (1 << filter.geometry().value_bits())) as u16
+}
+
+/// The same history, every key with its value, and those of one more key changed.
+fn store_with_values(filter: &mut Filter) {
+    for key in 0..150 {
+        filter.insert_with(&key, value(key, filter)).unwrap();
+    }
+    for (i, text) in (0..).zip(texts()) {
+        filter.insert_with(&text, value(i, filter)).unwrap();
+    }
+    for copy in 0..2 * u64::from(filter.geometry().kind().slots_per_place()) + 2 {
+        filter.insert_with(&7u64, value(copy, filter)).unwrap();
+    }
+    for key in 0..5 {
+        assert_eq!(filter.remove_with(&key, value(key, filter)), Ok(true));
+    }
+    assert_eq!(filter.update(&149u64, value(149, filter), value(1, filter)), Ok(true));
+}
+
+/// Checks that the values of a golden file are there.
+fn check_values(name: &str, filter: &Filter) {
+    let has = |key: &u64, value| filter.get(key).unwrap().contains(&value);
+    assert!((5..149u64).all(|key| has(&key, value(key, filter))), "{name}");
+    assert!(has(&149, value(1, filter)), "{name}");
+    let texts_have = |(i, text): (u64, String)| filter.get(&text).unwrap().contains(&value(i, filter));
+    assert!((0..).zip(texts()).all(texts_have), "{name}");
+    let copies = 2 * u64::from(filter.geometry().kind().slots_per_place()) + 2;
+    assert!((0..copies).all(|copy| has(&7, value(copy, filter))), "{name}");
+}
+
+/// Checks that a filter holds what a golden file holds.
+pub(crate) fn check(name: &str, filter: &Filter) {
+    for key in 5..150u64 {
+        assert!(filter.contains(&key), "{name} lost {key}");
+    }
+    for text in texts() {
+        assert!(filter.contains(&text), "{name} lost {text:?}");
+    }
+    if filter.geometry().value_bits() > 0 {
+        check_values(name, filter);
+    }
+    let kind = filter.geometry().kind();
+    if kind.is_bloom() {
+        assert_eq!(filter.len(), 170, "{name}");
+    } else {
+        let copies = 2 * u32::from(kind.slots_per_place()) + 3;
+        assert_eq!(filter.len(), 164 + u64::from(copies), "{name}");
+        assert!(filter.count(&7u64).unwrap() >= copies, "{name}");
+    }
+}
+
+fn texts() -> impl Iterator<Item = String> {
+    (0..20).map(|i| format!("key {i}"))
+}
+
+/// Where the golden files are.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+}
+
+/// Where one of them is.
+pub(crate) fn path(name: &str) -> PathBuf {
+    folder().join(format!("{name}.malkoha"))
+}
+
+/// All golden files there are, in order: name and bytes.
+pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            (path.file_stem().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap())
+        })
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "there are golden files");
+    files
+}
+
+/// Reads the bytes of a golden file, damaged or not, as what it is.
+pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Option<Filter>, Error> {
+    if name.starts_with("sharded-") {
+        return Sharded::from_bytes(bytes).map(|_| None);
+    }
+    Filter::from_bytes(bytes).map(Some)
+}
+
+/// Writes the golden files that are not there yet.
+pub(crate) fn write_missing(name: &str, bytes: &[u8]) {
+    let path = path(name);
+    if !path.exists() {
+        std::fs::write(path, bytes).unwrap();
+    }
+}

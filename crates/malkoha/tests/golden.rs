@@ -1,0 +1,65 @@
+//! The golden files: what was written once is read for ever, and written the same way again.
+
+mod common;
+#[path = "common/golden.rs"]
+mod golden;
+
+use malkoha::{Filter, Sharded};
+
+#[test]
+fn every_golden_file_opens_and_holds_its_keys() {
+    for (name, spec) in golden::specs() {
+        let filter = Filter::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        golden::check(&name, &filter);
+        assert_eq!(*filter.geometry(), spec.plan().unwrap(), "{name}");
+        if !filter.geometry().kind().is_bloom() {
+            assert!(filter.stats().stash_size > 0, "{name} has a stash");
+        }
+    }
+}
+
+#[test]
+fn todays_writer_gives_the_same_bytes() {
+    for (name, spec) in golden::specs() {
+        let written = std::fs::read(golden::path(&name)).unwrap();
+        assert!(golden::build(&spec).to_bytes().unwrap() == written, "{name} is written otherwise");
+        let again = Filter::from_bytes(&written).unwrap();
+        assert!(again.to_bytes().unwrap() == written, "{name} is not written as it was read");
+    }
+}
+
+#[test]
+fn sharded_filters_open_hold_their_keys_and_are_written_the_same_way() {
+    for (name, spec) in golden::sharded_specs() {
+        let filter = Sharded::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!((5..150u64).all(|key| filter.contains(&key)), "{name}");
+        assert!((0..20).all(|i| filter.contains(&format!("key {i}"))), "{name}");
+        assert_eq!(*filter.geometry(), spec.plan().unwrap(), "{name}");
+        let (built, written) = (golden::build_sharded(&spec), std::fs::read(golden::path(&name)).unwrap());
+        assert!(built == filter && built.to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(filter.to_bytes().unwrap() == written, "{name} is not written as it was read");
+        let refused = Filter::from_bytes(&written).unwrap_err();
+        assert!(refused.to_string().contains("sharded"), "{refused}");
+    }
+}
+
+#[test]
+fn every_file_there_is_can_be_read() {
+    for (name, bytes) in golden::files() {
+        assert!(golden::read(&name, &bytes).is_ok(), "{name}");
+        assert!(bytes.len() < 16 << 10, "{name} is small");
+    }
+}
+
+#[test]
+#[ignore = "writes the golden files that are not there yet"]
+fn write_golden_files() {
+    for (name, spec) in golden::specs() {
+        let filter = golden::build(&spec);
+        golden::check(&name, &filter);
+        golden::write_missing(&name, &filter.to_bytes().unwrap());
+    }
+    for (name, spec) in golden::sharded_specs() {
+        golden::write_missing(&name, &golden::build_sharded(&spec).to_bytes().unwrap());
+    }
+}

@@ -1,0 +1,159 @@
+//! Merging: nothing is lost, nothing is told twice, and what does not fit changes nothing.
+
+mod common;
+
+use std::collections::HashMap;
+
+use malkoha::testing::Stream;
+use malkoha::{Error, Filter, Kind, Spec};
+
+/// A filter with random keys from a small universe, some several times, and what is in it.
+fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, HashMap<u64, u32>) {
+    let mut filter = spec.build().unwrap();
+    let mut model = HashMap::new();
+    for _ in 0..copies {
+        let key = stream.below(100_000);
+        filter.insert(&key).unwrap();
+        *model.entry(key).or_default() += 1;
+    }
+    (filter, model)
+}
+
+#[test]
+fn everything_of_both_is_found_and_every_copy_can_be_removed() {
+    let mut stream = Stream::new(3);
+    for kind in Kind::all() {
+        for (keys, rate) in [(40, 0.1), (2000, 1e-3)] {
+            let spec = Spec::new(keys, rate).kind(kind);
+            let (mut left, mut copies) = random(&spec, keys / 2, &mut stream);
+            let (right, more) = random(&spec, keys / 2, &mut stream);
+            let untouched = right.clone();
+            left.merge(&right).unwrap();
+            assert!(right == untouched);
+            for (key, count) in more {
+                *copies.entry(key).or_default() += count;
+            }
+            assert_eq!(left.len(), keys / 2 * 2, "{kind}");
+            for (key, count) in &copies {
+                assert!(left.contains(key), "{kind} lost {key}");
+                assert!(left.count(key).is_ok_and(|found| found >= *count) || kind.is_bloom(), "{kind}");
+            }
+            // The merged filter is sound, as only a file's reader looks at it.
+            assert!(Filter::from_bytes(&left.to_bytes().unwrap()).unwrap() == left, "{kind}");
+            if kind.is_bloom() {
+                continue;
+            }
+            for (key, count) in copies {
+                for _ in 0..count {
+                    assert_eq!(left.remove(&key), Ok(true), "{kind} lost {key}");
+                }
+            }
+            assert!(left.is_empty(), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn merging_is_deterministic_and_an_empty_filter_changes_nothing() {
+    let mut stream = Stream::new(4);
+    for kind in Kind::all() {
+        let spec = Spec::new(1000, 0.01).kind(kind);
+        let ((left, _), (right, _)) = (random(&spec, 500, &mut stream), random(&spec, 480, &mut stream));
+        let merged = || {
+            let mut merged = left.clone();
+            merged.merge(&right).unwrap();
+            merged
+        };
+        assert!(merged() == merged(), "{kind}");
+        let mut same = left.clone();
+        same.merge(&spec.build().unwrap()).unwrap();
+        assert!(same == left, "{kind}");
+    }
+}
+
+#[test]
+fn a_unique_merge_leaves_out_what_is_there() {
+    let mut stream = Stream::new(5);
+    for kind in Kind::cuckoos() {
+        let spec = Spec::new(3000, 1e-4).kind(kind);
+        let (mut left, mut right) = (spec.build().unwrap(), spec.build().unwrap());
+        let (only_left, both, only_right) = (0..1000u64, 1000..2000, 2000..3000);
+        let base = stream.draw() >> 1;
+        only_left.chain(both.clone()).for_each(|key| left.insert(&(base + key)).unwrap());
+        both.chain(only_right).for_each(|key| right.insert(&(base + key)).unwrap());
+        left.merge_unique(&right).unwrap();
+        assert!((0..3000).all(|key| left.contains(&(base + key))), "{kind}");
+        // Of the thousand new keys a few look like others: 0.1 are expected, at a rate of 1e-4.
+        assert!((2995..=3000).contains(&left.len()), "{kind}: {}", left.len());
+        let twice = left.clone();
+        left.merge_unique(&right).unwrap();
+        assert!(left == twice, "{kind}: all of it is there");
+    }
+}
+
+#[test]
+fn what_does_not_fit_changes_nothing_and_says_by_how_much() {
+    let mut stream = Stream::new(6);
+    for kind in Kind::cuckoos() {
+        let spec = Spec::new(400, 0.01).kind(kind);
+        let full = |stream: &mut Stream| {
+            let mut filter = spec.build().unwrap();
+            while filter.insert(&stream.draw()).is_ok() {}
+            filter
+        };
+        let (mut left, right) = (full(&mut stream), full(&mut stream));
+        let before = left.to_bytes().unwrap();
+        let refused = left.merge(&right).unwrap_err();
+        let layout = *left.geometry().cuckoo().unwrap();
+        let Error::MergeFull { copies, room, left_over } = refused else { panic!("{kind}: {refused}") };
+        assert_eq!((copies, room), (left.len() + right.len(), left.geometry().capacity()), "{kind}");
+        assert!(left_over > 0 && copies - left_over <= 2 * layout.slots() + 16, "{kind}");
+        assert_eq!(left.to_bytes().unwrap(), before, "{kind}");
+        // With one too many for the table the arithmetic does not help: some walk must fail.
+        let mut few = spec.build().unwrap();
+        while left.len() + few.len() < layout.slots() {
+            few.insert(&stream.draw()).unwrap();
+        }
+        for unique in [false, true] {
+            let refused = if unique { left.merge_unique(&few) } else { left.merge(&few) };
+            if let Err(refused) = refused {
+                assert!(matches!(refused, Error::MergeFull { left_over: 1.., .. }), "{kind}: {refused}");
+                assert_eq!(left.to_bytes().unwrap(), before, "{kind}");
+            } else {
+                left = Filter::from_bytes(&before).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn differences_are_named() {
+    let spec = Spec::new(1000, 0.01);
+    let said = |other: Spec| {
+        let mut filter = spec.build().unwrap();
+        filter.merge(&other.build().unwrap()).unwrap_err().to_string()
+    };
+    assert!(said(spec.seed(9)).starts_with("the filters differ in their seeds (0 and 9); "));
+    assert!(said(spec.kind(Kind::Windowed(2))).contains("their kinds (sorted and windowed:2)"));
+    assert!(said(Spec::new(2000, 0.01)).contains("their places ("));
+    assert!(said(Spec::new(1000, 0.001)).contains("their tag bits ("));
+    assert!(said(spec.stash(3)).contains("the options of their layouts"));
+}
+
+/// The rate of a merged filter against theory, at 4 standard deviations.
+#[test]
+fn the_rate_of_a_merged_filter_is_the_one_of_all_its_keys() {
+    let probes = common::scale(400_000, 20_000_000);
+    common::in_parallel(Kind::all(), |kind| {
+        let spec = Spec::new(20_000, 1.0 / 128.0).kind(kind);
+        let build = |keys: core::ops::Range<u64>| spec.build_from(&keys.collect::<Vec<_>>()).unwrap();
+        let mut merged = build(0..10_000);
+        merged.merge(&build(10_000..20_000)).unwrap();
+        let absent: Vec<u64> = (1 << 40..(1 << 40) + probes).collect();
+        let hits = merged.contains_slice(&absent).into_iter().filter(|found| *found).count() as f64;
+        let expected = merged.stats().predicted_rate * probes as f64;
+        // With one choice a few blocks make the rate, and its formula is for the average filter.
+        let sigmas = 4.0 * expected.sqrt() + 0.01 * expected;
+        assert!((hits - expected).abs() < sigmas, "{kind}: {hits} where {expected} are expected");
+    });
+}

@@ -1,0 +1,118 @@
+//! Sharded filters as bytes: what is saved is what was there, and forged outlines are refused.
+
+use malkoha::{Error, Filter, Kind, Sharded, Spec};
+use xxhash_rust::xxh3::xxh3_64;
+
+const OUTLINE: usize = 128;
+
+fn filter(shards: u32) -> Sharded {
+    let filter = Spec::new(2_000, 0.01).sharded(shards).build().unwrap();
+    filter.insert_slice(&(0..2_000u64).collect::<Vec<_>>()).unwrap();
+    filter
+}
+
+/// The bytes with another outline, whose checksum is right.
+fn forged(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    change(&mut bytes[..OUTLINE - 8]);
+    let checksum = xxh3_64(&bytes[..OUTLINE - 8]);
+    bytes[OUTLINE - 8..OUTLINE].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+fn put(bytes: &mut [u8], offset: usize, number: u64) {
+    bytes[offset..offset + 8].copy_from_slice(&number.to_le_bytes());
+}
+
+#[test]
+fn every_kind_comes_back_equal() {
+    for kind in Kind::all() {
+        for shards in [1, 2, 9] {
+            let spec = Spec::new(500, 0.004).kind(kind).seed(3).sharded(shards);
+            let filter = spec.build_from(&(0..500u64).collect::<Vec<_>>()).unwrap();
+            let bytes = filter.to_bytes().unwrap();
+            let again = Sharded::from_bytes(&bytes).unwrap();
+            assert!(again == filter && again.geometry() == filter.geometry(), "{kind} {shards}");
+            let mut written = Vec::new();
+            filter.write_to(&mut written).unwrap();
+            assert!(written == bytes);
+        }
+    }
+}
+
+#[test]
+fn a_file_holds_the_filter_of_one_moment() {
+    // Somebody adds one key at a time and takes it away again, each in another shard. A file that had its shards from
+    // different moments could hold several of these keys.
+    let filter = filter(8);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for key in 10_000..60_000u64 {
+                filter.insert(&key).unwrap();
+                assert_eq!(filter.remove(&key), Ok(true));
+            }
+        });
+        while !writer.is_finished() {
+            let saved = Sharded::from_bytes(&filter.to_bytes().unwrap()).unwrap();
+            assert!((0..2_000u64).all(|key| saved.contains(&key)));
+            assert!(saved.len() - 2_000 <= 1, "the writer has at most one key in");
+        }
+    });
+}
+
+#[test]
+fn forged_outlines_are_refused_with_the_place_and_the_reason() {
+    let bytes = filter(3).to_bytes().unwrap();
+    assert!(Sharded::from_bytes(&forged(&bytes, |_| ())).is_ok(), "the forger knows the checksum");
+    let refused = |change: &dyn Fn(&mut [u8])| Sharded::from_bytes(&forged(&bytes, change)).unwrap_err();
+    for keys in [0, 3_000, u64::MAX] {
+        let error = refused(&|outline| put(outline, 64, keys));
+        assert!(matches!(error, Error::Corrupt { part: "number", offset: 64, .. }), "{keys}: {error}");
+    }
+    // Fewer planned keys are a filter with more head-room, and harmless.
+    let fewer = Sharded::from_bytes(&forged(&bytes, |outline| put(outline, 64, 1_000))).unwrap();
+    assert_eq!(fewer.geometry().keys(), 1_000);
+    for parts in [0, 2, 4, 4097, 1 << 16, u64::MAX] {
+        let error = refused(&|outline| put(outline, 16, parts));
+        assert!(matches!(error, Error::Corrupt { .. }), "{parts}: {error}");
+    }
+    for numbers in [0, 2, 7, u64::MAX] {
+        let error = refused(&|outline| put(outline, 24, numbers));
+        assert!(matches!(error, Error::Corrupt { .. }), "{numbers}: {error}");
+    }
+}
+
+#[test]
+fn shards_of_different_geometry_are_refused() {
+    let small = filter(2).to_bytes().unwrap();
+    let part = (small.len() - OUTLINE) / 2;
+    let other = Spec::new(10, 0.01).sharded(1).build().unwrap().to_bytes().unwrap();
+    let mut mixed = small[..OUTLINE + part].to_vec();
+    mixed.extend(&other[OUTLINE..]);
+    let error = Sharded::from_bytes(&mixed).unwrap_err();
+    assert!(matches!(&error, Error::Corrupt { what, .. } if what.contains("another geometry")), "{error}");
+}
+
+#[test]
+fn single_and_sharded_files_are_told_apart() {
+    let single = Spec::new(100, 0.01).build().unwrap().to_bytes().unwrap();
+    let sharded = Spec::new(100, 0.01).sharded(1).build().unwrap().to_bytes().unwrap();
+    assert!(matches!(Sharded::from_bytes(&single), Err(Error::Form { .. })));
+    assert!(matches!(Filter::from_bytes(&sharded), Err(Error::Form { .. })));
+}
+
+#[test]
+fn shards_that_leave_too_few_bits_of_the_hash_are_refused() {
+    // A single filter whose places and fingerprints use all 64 bits, given out as one of two shards.
+    let widest = Spec::keys_in_memory(100, 100_000).sharded(1).build().unwrap();
+    let layout = *widest.geometry().shard().cuckoo().unwrap();
+    assert!(layout.hash_bits() == 64, "{}", layout.hash_bits());
+    let bytes = widest.to_bytes().unwrap();
+    let mut twice = forged(&bytes, |outline| {
+        put(outline, 16, 2);
+        put(outline, 64, 20);
+    });
+    twice.extend(&bytes[OUTLINE..]);
+    let error = Sharded::from_bytes(&twice).unwrap_err();
+    assert!(matches!(&error, Error::Corrupt { what, .. } if what.contains("too few bits")), "{error}");
+}

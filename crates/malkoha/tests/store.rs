@@ -1,0 +1,180 @@
+//! Filters as bytes and files: what comes back is what was kept, and nothing else is accepted.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use malkoha::testing::{Stream, exercise};
+use malkoha::{Error, Filter, Kind, Spec};
+
+/// A folder of its own for a test, removed afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("malkoha-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn filled(spec: &Spec, keys: u64) -> Filter {
+    let mut filter = spec.build().unwrap();
+    filter.extend(&(0..keys).collect::<Vec<_>>(), 1).unwrap();
+    filter
+}
+
+#[test]
+fn every_kind_comes_back_as_it_was_from_empty_to_full() {
+    let mut stream = Stream::new(1);
+    for kind in Kind::all() {
+        for (keys, rate) in [(1, 0.2), (50, 1e-3), (3000, 1e-6)] {
+            let spec = Spec::new(keys, rate).kind(kind).seed(stream.draw());
+            for stored in [0, keys / 2, keys] {
+                let filter = filled(&spec, stored);
+                let bytes = filter.to_bytes().unwrap();
+                let mut again = Filter::from_bytes(&bytes).unwrap();
+                assert!(again == filter, "{kind}");
+                assert_eq!(again.hasher(), filter.hasher());
+                assert_eq!(again.to_bytes().unwrap(), bytes, "{kind}");
+                assert!((0..stored).all(|key| again.contains(&key)), "{kind}");
+                if keys == 50 && stored == 50 {
+                    // What comes back is a filter like any other.
+                    again.clear();
+                    exercise(&mut again, 10 * keys, 300, &mut stream);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn large_tables_come_back_through_files_and_maps() {
+    let folder = Folder::new("large");
+    // Beyond 4 MiB, where tables lie in mappings of their own.
+    for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Classic(4), Kind::Blocked(1), Kind::Bloom] {
+        let filter = filled(&Spec::new(3_000_000, 2f64.powi(-12)).kind(kind), 2_000_000);
+        assert!(filter.geometry().bytes() > 4 << 20);
+        let path = folder.path("large");
+        filter.save(&path).unwrap();
+        assert!(Filter::open(&path).unwrap() == filter, "{kind}");
+        let mapped = Filter::map(&path).unwrap();
+        let keys: Vec<u64> = (0..2_100_000).step_by(7).collect();
+        assert!(mapped.contains_slice(&keys) == filter.contains_slice(&keys), "{kind}");
+        mapped.verify().unwrap();
+        assert!(mapped.load().unwrap() == filter, "{kind}");
+    }
+}
+
+#[test]
+fn saving_replaces_and_leaves_nothing_behind() {
+    let folder = Folder::new("replace");
+    let path = folder.path("filter");
+    let (old, new) = (filled(&Spec::new(100, 0.01), 50), filled(&Spec::new(200, 0.01), 150));
+    old.save(&path).unwrap();
+    let mapped = Filter::map(&path).unwrap();
+    new.save(&path).unwrap();
+    assert!(Filter::open(&path).unwrap() == new);
+    assert!(mapped.load().unwrap() == old, "who has mapped the old file keeps it");
+    assert_eq!(folder.names(), ["filter"]);
+}
+
+#[test]
+fn failures_of_the_system_are_told_and_change_nothing() {
+    let folder = Folder::new("failures");
+    let filter = filled(&Spec::new(100, 0.01), 50);
+    let missing = folder.path("no/such/folder");
+    let error = filter.save(&missing).unwrap_err();
+    assert!(matches!(&error, Error::Io { kind: std::io::ErrorKind::NotFound, .. }), "{error}");
+    assert!(error.to_string().contains("no/such/folder"), "{error}");
+    assert!(matches!(Filter::open(&missing), Err(Error::Io { operation: "open", .. })));
+    assert!(matches!(Filter::map(&missing), Err(Error::Io { operation: "map", .. })));
+    // A folder, and on Unix a device, are no files: they would be replaced.
+    std::fs::create_dir(folder.path("folder")).unwrap();
+    assert!(matches!(filter.save(folder.path("folder")), Err(Error::Io { operation: "replace", .. })));
+    if Path::new("/dev/null").exists() {
+        assert!(matches!(filter.save("/dev/null"), Err(Error::Io { operation: "replace", .. })));
+    }
+    assert_eq!(folder.names(), ["folder"]);
+}
+
+#[test]
+fn a_disk_that_is_full_is_told() {
+    if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
+        let filter = filled(&Spec::new(100, 0.01), 50);
+        assert!(matches!(filter.write_to(full), Err(Error::Io { operation: "write", .. })));
+    }
+}
+
+#[test]
+fn maps_answer_like_filters() {
+    let folder = Folder::new("maps");
+    for kind in Kind::all() {
+        let path = folder.path("filter");
+        let mut filter = filled(&Spec::new(300, 0.01).kind(kind).seed(5), 250);
+        for _ in 0..20 {
+            let _ = filter.insert(&7u64);
+        }
+        filter.save(&path).unwrap();
+        let mapped = Filter::map(&path).unwrap();
+        mapped.verify().unwrap();
+        let keys: Vec<u64> = (0..5000).collect();
+        assert_eq!(mapped.contains_slice(&keys), filter.contains_slice(&keys), "{kind}");
+        for key in &keys {
+            assert_eq!(mapped.contains(key), filter.contains(key), "{kind}");
+            assert_eq!(mapped.count(key), filter.count(key), "{kind}");
+        }
+        // What was counted on the way is not part of a file.
+        let (stats, expected) = (mapped.stats(), filter.stats());
+        assert_eq!(
+            (stats.items, stats.stash_size, stats.load),
+            (expected.items, expected.stash_size, expected.load)
+        );
+        assert_eq!((mapped.len(), mapped.is_empty()), (filter.len(), false));
+        assert!(mapped.load().unwrap() == filter, "{kind}");
+    }
+}
+
+#[test]
+fn errors_say_what_where_and_what_to_do() {
+    let filter = filled(&Spec::new(100, 0.01), 50);
+    let bytes = filter.to_bytes().unwrap();
+    let refused = |bytes: &[u8]| Filter::from_bytes(bytes).unwrap_err().to_string();
+    assert_eq!(
+        refused(b"some text, long enough to be taken for something else"),
+        "damaged, or no filter: magic at byte 0: these are not the bytes of a filter; take another copy or build the \
+         filter again"
+    );
+    assert_eq!(
+        refused(&bytes[..100]),
+        "damaged, or no filter: header at byte 100: the bytes end here, 412 too few; take another copy or build the \
+         filter again"
+    );
+    let mut newer = bytes.clone();
+    newer[8] = 2;
+    assert_eq!(
+        refused(&newer),
+        "written by a newer malkoha: version at byte 8: 2 where 1 is known; read it with that version"
+    );
+    let mut flipped = bytes.clone();
+    flipped[600] ^= 4;
+    assert!(refused(&flipped).starts_with("damaged, or no filter: table at byte 512: its checksum is 0x"));
+}
