@@ -46,6 +46,9 @@ impl Counters {
     }
 }
 
+/// An entry of a stash: place, fingerprint and value.
+pub(crate) type Stashed = (u64, u64, u16);
+
 /// Content that no history gives a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
@@ -153,15 +156,15 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn bytes(&self) -> usize;
     /// The content: the words of the table,
     fn words(&self) -> &[u64];
-    /// and what is kept outside it, by place, fingerprint and value.
-    fn stash_entries(&self) -> Vec<(u64, u64, u16)> {
+    /// and what is kept outside it.
+    fn stash_entries(&self) -> Vec<Stashed> {
         Vec::new()
     }
     fn stash_len(&self) -> usize {
         0
     }
     /// Takes over what a file says: the number of copies and the stash. The words are there already.
-    fn restore(&mut self, len: u64, stash: Vec<(u64, u64, u16)>);
+    fn restore(&mut self, len: u64, stash: Vec<Stashed>);
     /// Refuses a stash that no history gives.
     fn audit_stash(&self) -> Result<(), Flaw> {
         Ok(())

@@ -38,7 +38,7 @@ pub(crate) use sizing::Wish;
 
 use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
-use crate::engine::{Counters, Engine, Flaw, Inserted};
+use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::values::Values;
@@ -465,7 +465,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.table.words()
     }
 
-    fn stash_entries(&self) -> Vec<(u64, u64, u16)> {
+    fn stash_entries(&self) -> Vec<Stashed> {
         self.stash.entries().iter().map(|kept| (kept.name.0, kept.fingerprint.0, kept.value)).collect()
     }
 
@@ -477,7 +477,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.stash.len()
     }
 
-    fn restore(&mut self, len: u64, stash: Vec<(u64, u64, u16)>) {
+    fn restore(&mut self, len: u64, stash: Vec<Stashed>) {
         self.len = len;
         let entries = stash.into_iter().map(|(name, fingerprint, value)| Kept {
             name: Place(name),

@@ -217,7 +217,9 @@ fn sorted_against_lists<const TAG_BITS: u32, const VALUED: bool>(layout: &Cuckoo
             (3, at) => {
                 let value = value(layout, &mut stream);
                 assert_eq!(table.update(entry, value), at.is_some());
-                at.into_iter().for_each(|at| bucket[at].value = value);
+                if let Some(at) = at {
+                    bucket[at].value = value;
+                }
             }
             (0, Some(at)) => {
                 bucket.swap_remove(at);

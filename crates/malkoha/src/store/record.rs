@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::bits::Words;
-use crate::engine::Flaw;
+use crate::engine::{Flaw, Stashed};
 use crate::error::Error;
 use crate::filter::Filter;
 
@@ -42,7 +42,7 @@ pub(super) fn write(filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
     pub(super) header: Header,
-    pub(super) stash: Vec<(u64, u64, u16)>,
+    pub(super) stash: Vec<Stashed>,
     /// Where the record begins.
     pub(super) begin: u64,
     /// Where the table begins.
@@ -140,7 +140,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
 }
 
 /// Reads the entries of a stash, which are looked at later.
-fn read_stash(input: &mut Input<'_>, section: (u64, u64)) -> Result<(Vec<(u64, u64, u16)>, u64), Error> {
+fn read_stash(input: &mut Input<'_>, section: (u64, u64)) -> Result<(Vec<Stashed>, u64), Error> {
     let begin = input.offset();
     let mut bytes = Vec::new();
     let checksum = input.section("stash", section, |chunk| bytes.extend_from_slice(chunk))?;
