@@ -2,6 +2,7 @@
 
 use crate::bloom::Fill;
 use crate::error::{Error, Full};
+use crate::filter::Filter;
 use crate::key::{KeyHash, KeyHasher};
 use crate::values::Values;
 
@@ -178,6 +179,10 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     /// Goes on counting from here.
     fn count_on(&mut self, counters: Counters) {
         let _ = counters;
+    }
+    /// The filters that it is made of, if it is made of several; they have the content then.
+    fn links(&self) -> &[Filter] {
+        &[]
     }
     fn clone_box(&self) -> Box<dyn Engine>;
 

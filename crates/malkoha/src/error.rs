@@ -190,6 +190,11 @@ pub enum Error {
         /// What was asked of it.
         operation: &'static str,
     },
+    /// A growing filter does not offer the operation.
+    Growing {
+        /// What was asked of it.
+        operation: &'static str,
+    },
     /// Two filters cannot be merged because their geometries differ.
     Geometries {
         /// What differs, and how.
@@ -308,6 +313,9 @@ impl fmt::Display for Error {
             Self::Unsupported { kind, operation } => {
                 let other = if kind.is_bloom() { "cuckoo kind, such as sorted" } else { "Bloom kind" };
                 write!(f, "a {kind} filter cannot {operation}; build one of a {other}")
+            }
+            Self::Growing { operation } => {
+                write!(f, "a growing filter cannot {operation}; build one that does not grow from all keys")
             }
             Self::Geometries { what } => write!(
                 f,

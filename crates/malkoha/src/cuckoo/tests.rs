@@ -8,9 +8,9 @@ use super::table::{Entry, Table};
 use super::tag::{Fingerprint, Side};
 use crate::bits::Words;
 use crate::engine::Flaw;
+use crate::filter::Filter;
 use crate::key::KeyHash;
 use crate::kind::Kind;
-use crate::select;
 use crate::spec::Spec;
 use crate::testing::Stream;
 
@@ -309,11 +309,10 @@ fn a_value_without_a_fingerprint_is_a_flaw() {
 fn a_stash_with_too_wide_a_value_is_a_flaw() {
     for kind in Kind::cuckoos() {
         let geometry = Spec::new(500, 0.01).kind(kind).values(3).plan().unwrap();
-        let words = words_for(geometry.cuckoo().unwrap());
-        let mut engine = select::engine(&geometry, words).unwrap();
+        let mut filter = Filter::new(geometry).unwrap();
         for value in [7, 8, u16::MAX] {
-            engine.restore(1, vec![(0, 1, value)]);
-            assert_eq!(engine.audit().is_ok(), value == 7, "{kind} {value}");
+            filter.engine_mut().restore(1, vec![(0, 1, value)]);
+            assert_eq!(filter.engine().audit().is_ok(), value == 7, "{kind} {value}");
         }
     }
 }
@@ -323,21 +322,20 @@ fn a_stash_with_too_wide_a_value_is_a_flaw() {
 fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
     for kind in Kind::cuckoos() {
         let geometry = Spec::new(500, 0.01).kind(kind).plan().unwrap();
-        let words = || words_for(geometry.cuckoo().unwrap());
-        let [mut filter, mut copy] = [(); 2].map(|()| select::engine(&geometry, words()).unwrap());
+        let [mut filter, mut copy] = [(); 2].map(|()| Filter::new(geometry).unwrap());
         let mut stream = Stream::new(3);
         let keys: Vec<_> = core::iter::repeat_with(|| KeyHash::from_raw(stream.draw()))
-            .take_while(|&hash| filter.stash_len() < 8 && filter.insert(hash).is_ok())
+            .take_while(|&hash| filter.engine().stash_len() < 8 && filter.insert(&hash).is_ok())
             .collect();
-        assert!(keys.len() >= 500 && filter.stash_len() > 0, "{kind}");
-        let hashes: Vec<_> = filter.copies().unwrap().map(|(hash, _)| hash).collect();
+        assert!(keys.len() >= 500 && filter.engine().stash_len() > 0, "{kind}");
+        let hashes: Vec<_> = filter.engine().copies().unwrap().map(|(hash, _)| hash).collect();
         assert_eq!(hashes.len() as u64, filter.len(), "{kind}");
         for hash in hashes {
             // What one order of inserts fits in, another order fits in with more keys in the stash at worst.
-            copy.insert(hash).unwrap();
+            copy.insert(&hash).unwrap();
         }
         for key in keys.into_iter().chain((0..50_000).map(|_| KeyHash::from_raw(stream.draw()))) {
-            assert_eq!(copy.count(key), filter.count(key), "{kind}");
+            assert_eq!(copy.count(&key), filter.count(&key), "{kind}");
         }
     }
 }

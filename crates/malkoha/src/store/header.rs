@@ -188,6 +188,10 @@ impl Numbers {
         if matches!(kind, Kind::Simplified(_)) {
             layout.set_subtables(self.small(field::SUBTABLE_BITS, 1..=tag_bits.min(MOST_SUBTABLE_BITS))?);
         }
+        if kind.is_signed() {
+            // Links of a growing filter may have fewer than their tags have room for.
+            layout.fingerprints = self.within(field::FINGERPRINTS, 1..=layout.tag.fingerprints())?;
+        }
         let least = CuckooLayout::least_offset(kind);
         let places = self.within(field::PLACES, 2 * least..=1 << 56)?;
         if matches!(kind, Kind::Classic(_) | Kind::SemiSorted) && !places.is_power_of_two() {

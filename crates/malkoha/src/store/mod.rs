@@ -32,6 +32,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::chain;
 use crate::error::Error;
 use crate::filter::Filter;
 
@@ -130,7 +131,11 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        to_bytes(record::bytes(self), |out| self.write(out))
+        let bytes = match self.geometry().growth() {
+            Some(growth) => chain::bytes(growth, self.engine().links()),
+            None => record::bytes(self),
+        };
+        to_bytes(bytes, |out| self.write(out))
     }
 
     /// Reads a filter from bytes and verifies all of them. The bytes may come from anywhere: what is not sound is
@@ -154,10 +159,16 @@ impl Filter {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        record::write(self, out)
+        match self.geometry().growth() {
+            Some(growth) => chain::write(out, growth, self.engine().links()),
+            None => record::write(self, out),
+        }
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+        if input.form()? == Form::Chain {
+            return chain::read(input);
+        }
         input.expect(Form::Single)?;
         record::read(input)
     }
