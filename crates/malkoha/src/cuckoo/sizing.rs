@@ -54,7 +54,7 @@ impl Wish {
     /// The layout with the narrowest tags whose rate is at most `rate`.
     pub(crate) fn at_rate(&self, rate: f64) -> Result<CuckooLayout, Error> {
         let mut best: Option<CuckooLayout> = None;
-        for bits in CuckooLayout::tag_widths(self.kind) {
+        for bits in self.tag_bits() {
             let layout = self.with_tag_bits(bits)?;
             if self.hash_bits(&layout) > 64 {
                 return best.ok_or(Error::HashBits { needed: self.hash_bits(&layout) });
@@ -83,7 +83,7 @@ impl Wish {
     pub(crate) fn in_memory(&self, bytes: u64) -> Result<CuckooLayout, Error> {
         let mut best = None;
         let mut least = u64::MAX;
-        for bits in CuckooLayout::tag_widths(self.kind) {
+        for bits in self.tag_bits() {
             let layout = self.with_tag_bits(bits)?;
             if self.hash_bits(&layout) > 64 {
                 break;
