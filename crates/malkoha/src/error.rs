@@ -118,6 +118,15 @@ pub enum Error {
         /// The largest number allowed; the smallest is 1.
         most: u8,
     },
+    /// A window does not exist with this number of generations.
+    Generations {
+        /// What was asked for.
+        got: u32,
+        /// The largest number allowed; the smallest is 2.
+        most: u32,
+    },
+    /// A window of no time at all was asked for.
+    NoTicks,
     /// A sharded filter does not exist with this number of shards.
     Shards {
         /// What was asked for.
@@ -266,6 +275,10 @@ impl fmt::Display for Error {
                 write!(f, "{kind} does not exist; give it {least} to {most} slots per place")
             }
             Self::Choices { kind, most } => write!(f, "{kind} does not exist; give it 1 to {most} choices"),
+            Self::Generations { got, most } => {
+                write!(f, "a window of {got} generations is not possible; ask for 2 to {most}")
+            }
+            Self::NoTicks => f.write_str("a window of 0 ticks is not possible; ask for at least 1"),
             Self::Shards { got, most } => {
                 write!(f, "a filter of {got} shards is not possible; ask for 1 to {most}")
             }

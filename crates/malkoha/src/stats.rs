@@ -156,6 +156,31 @@ impl Stats {
     }
 }
 
+impl Stats {
+    /// Facts about a window, of those about its generations, the newest first, each planned for so many keys.
+    pub(crate) fn of_generations(parts: &[Self], planned: u64) -> Self {
+        let sum = |number: fn(&Self) -> u64| parts.iter().map(number).sum::<u64>();
+        let (slots, newest) = (sum(|part| part.slots), &parts[0]);
+        let occupied: f64 = parts.iter().map(|part| part.load * part.slots as f64).sum();
+        let none: f64 = parts.iter().map(|part| 1.0 - part.predicted_rate).product();
+        Self {
+            items: sum(|part| part.items),
+            slots,
+            load: occupied / slots as f64,
+            threshold: newest.threshold,
+            memory_bytes: sum(|part| part.memory_bytes),
+            stash_size: sum(|part| part.stash_size),
+            insert_failures: sum(|part| part.insert_failures),
+            steps_mean: parts.iter().map(|part| part.steps_mean).sum::<f64>() / parts.len() as f64,
+            steps_max: parts.iter().map(|part| part.steps_max).max().unwrap_or(0),
+            predicted_rate: 1.0 - none,
+            head_room: planned.saturating_sub(newest.items),
+            level: Level::of(newest.items, planned + 1, 0),
+            links: Vec::new(),
+        }
+    }
+}
+
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "items            {}", self.items)?;

@@ -17,13 +17,16 @@
 //! They write with [`write_compound`] and read with [`read_compound`], inside [`save`], [`to_bytes`], [`open`] and
 //! [`from_bytes`], which all take the function that writes or reads.
 
-#[allow(dead_code, reason = "a face for filters that are made of several")]
 mod compound;
+#[cfg(test)]
+mod crash;
 mod format;
 mod header;
 mod map;
 mod record;
 mod save;
+#[cfg(any(test, feature = "testing"))]
+mod seal;
 mod section;
 #[cfg(test)]
 mod tests;
@@ -36,13 +39,12 @@ use crate::chain;
 use crate::error::Error;
 use crate::filter::Filter;
 
-#[allow(unused_imports, reason = "for things made of several filters")]
-pub(crate) use compound::{
-    MOST_NUMBERS, MOST_PARTS, bad_number, compound_bytes, read_compound, write_compound,
-};
+pub(crate) use compound::{bad_number, compound_bytes, part_offsets, read_compound, write_compound};
 pub(crate) use format::{Form, MOST_COPIES};
 pub use map::Mapped;
 pub(crate) use save::save;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use seal::seal;
 pub(crate) use section::Input;
 
 /// What `write` writes, as bytes; `size` is how many there will be.
