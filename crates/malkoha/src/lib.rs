@@ -58,6 +58,24 @@
 //!
 //! [`Sharded`] takes `&self` for everything; lookups wait for no lookup, inserts only for those in the same shard.
 //!
+//! # Keeping and merging
+//!
+//! ```
+//! use malkoha::{Filter, Spec};
+//!
+//! let spec = Spec::new(1000, 0.001);
+//! let (mut day, mut night) = (spec.build()?, spec.build()?);
+//! day.insert("malkoha").unwrap();
+//! night.insert("owl").unwrap();
+//! day.merge(&night)?;
+//! let bytes = day.to_bytes()?;
+//! assert!(Filter::from_bytes(&bytes)?.contains("owl"));
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+//!
+//! [`Filter::save`] and [`Filter::open`] do the same with files, [`Filter::map`] leaves the filter in its file. What
+//! was damaged, or was never a filter, is refused.
+//!
 //! # A value beside every key
 //!
 //! ```
