@@ -297,7 +297,7 @@ impl Engine for Chain {
 
     /// Moves tags from newer links to older ones that have room, oldest first, and drops links that are empty then.
     ///
-    /// A link's hashes lead to the same pairs as the keys themselves, in that link and hence in all older ones. No
+    /// The hashes that a link tells lead to the same pairs as the keys themselves, in that link and hence in all older ones. No
     /// link gets more keys than its share of the rate allows, so the promise holds.
     fn compact(&mut self) -> Option<u64> {
         if self.is_bloom() {
@@ -310,8 +310,8 @@ impl Engine for Chain {
             let rooms: u64 = older.iter().map(room).sum();
             let rooms = usize::try_from(rooms).unwrap_or(usize::MAX);
             // Only as many are looked at as there is room for; a link whose keys all stay costs nothing.
-            let hashes: Vec<_> = link.engine().hashes()?.take(rooms).collect();
-            for hash in hashes {
+            let copies: Vec<_> = link.engine().copies()?.take(rooms).collect();
+            for (hash, _) in copies {
                 if older.iter_mut().any(|older| insert(older, hash).is_ok()) {
                     let taken = link.engine_mut().remove(hash);
                     debug_assert_eq!(taken, Some(true), "what a link tells of is there");
