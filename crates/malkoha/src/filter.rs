@@ -377,6 +377,7 @@ impl Filter {
             insert_failures: counters.failures,
             steps_mean: counters.steps_mean(),
             steps_max: counters.most_steps,
+            promised_rate: self.geometry.rate(),
             predicted_rate: fill.map_or_else(|| self.geometry.predicted_rate(items), |fill| fill.rate),
             head_room: capacity.saturating_sub(items),
             level: Level::of(items, capacity, stash_size),

@@ -70,6 +70,8 @@ pub struct Stats {
     pub steps_mean: f64,
     /// Steps of the longest walk.
     pub steps_max: u64,
+    /// The rate that was promised for the planned keys.
+    pub promised_rate: f64,
     /// The rate that theory predicts for the keys that are in now; for Bloom kinds, for the bits that are set.
     pub predicted_rate: f64,
     /// Keys that can still be stored with inserts as reliable as planned: up to 0.98 of the threshold; for Bloom
@@ -88,7 +90,7 @@ impl fmt::Display for Stats {
         writeln!(f, "stash            {}", self.stash_size)?;
         writeln!(f, "insert failures  {}", self.insert_failures)?;
         writeln!(f, "walk steps       {:.2} on average, {} at most", self.steps_mean, self.steps_max)?;
-        writeln!(f, "predicted rate   {:.3e}", self.predicted_rate)?;
+        writeln!(f, "predicted rate   {:.3e} of at most {:.3e}", self.predicted_rate, self.promised_rate)?;
         write!(f, "head-room        {} keys ({})", self.head_room, self.level)
     }
 }
