@@ -2,6 +2,7 @@
 
 use crate::bloom::Fill;
 use crate::error::Full;
+use crate::filter::Filter;
 use crate::key::{KeyHash, KeyHasher};
 
 /// What became of a key that was to be stored only once.
@@ -141,6 +142,10 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     /// Goes on counting from here.
     fn count_on(&mut self, counters: Counters) {
         let _ = counters;
+    }
+    /// The filters that it is made of, if it is made of several; they have the content then.
+    fn links(&self) -> &[Filter] {
+        &[]
     }
     fn clone_box(&self) -> Box<dyn Engine>;
 

@@ -118,6 +118,15 @@ pub enum Error {
         /// The largest number allowed; the smallest is 1.
         most: u8,
     },
+    /// A window does not exist with this number of generations.
+    Generations {
+        /// What was asked for.
+        got: u32,
+        /// The largest number allowed; the smallest is 2.
+        most: u32,
+    },
+    /// A window of no time at all was asked for.
+    NoTicks,
     /// A sharded filter does not exist with this number of shards.
     Shards {
         /// What was asked for.
@@ -163,6 +172,11 @@ pub enum Error {
     Unsupported {
         /// The kind of the filter.
         kind: Kind,
+        /// What was asked of it.
+        operation: &'static str,
+    },
+    /// A growing filter does not offer the operation.
+    Growing {
         /// What was asked of it.
         operation: &'static str,
     },
@@ -244,6 +258,10 @@ impl fmt::Display for Error {
                 write!(f, "{kind} does not exist; give it {least} to {most} slots per place")
             }
             Self::Choices { kind, most } => write!(f, "{kind} does not exist; give it 1 to {most} choices"),
+            Self::Generations { got, most } => {
+                write!(f, "a window of {got} generations is not possible; ask for 2 to {most}")
+            }
+            Self::NoTicks => f.write_str("a window of 0 ticks is not possible; ask for at least 1"),
             Self::Shards { got, most } => {
                 write!(f, "a filter of {got} shards is not possible; ask for 1 to {most}")
             }
@@ -273,6 +291,9 @@ impl fmt::Display for Error {
             Self::Unsupported { kind, operation } => {
                 let other = if kind.is_bloom() { "cuckoo kind, such as sorted" } else { "Bloom kind" };
                 write!(f, "a {kind} filter cannot {operation}; build one of a {other}")
+            }
+            Self::Growing { operation } => {
+                write!(f, "a growing filter cannot {operation}; build one that does not grow from all keys")
             }
             Self::Geometries { what } => write!(
                 f,

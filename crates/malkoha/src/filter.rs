@@ -4,12 +4,13 @@ use core::fmt;
 
 use crate::bits::Words;
 use crate::bloom::Fill;
+use crate::chain::Chain;
 use crate::engine::{Counters, Engine, Inserted};
 use crate::error::{Error, Full, FullAt};
 use crate::geometry::Geometry;
 use crate::key::{Key, KeyHash, KeyHasher};
 use crate::select;
-use crate::stats::{Level, Stats};
+use crate::stats::Stats;
 
 /// Keys that are hashed before the first of them is looked up.
 const CHUNK: usize = 2048;
@@ -53,6 +54,10 @@ pub struct Filter {
 impl Filter {
     /// An empty filter with this geometry.
     pub fn new(geometry: Geometry) -> Result<Self, Error> {
+        if let Some(growth) = geometry.growth() {
+            let chain = Chain::new(&geometry, growth)?;
+            return Ok(Self::around(geometry, Box::new(chain)));
+        }
         let bits = geometry.table_bits().ok_or(Error::TooLarge { keys: geometry.keys() })?;
         Self::in_words(geometry, Words::zeroed(bits)?)
     }
@@ -60,7 +65,12 @@ impl Filter {
     /// The filter with this geometry in words that are as many as it needs, and as yet all zero.
     pub(crate) fn in_words(geometry: Geometry, words: Words) -> Result<Self, Error> {
         let engine = select::engine(&geometry, words)?;
-        Ok(Self { geometry, hasher: KeyHasher::new(geometry.seed()), engine })
+        Ok(Self::around(geometry, engine))
+    }
+
+    /// The filter with this geometry and an engine of the same.
+    pub(crate) fn around(geometry: Geometry, engine: Box<dyn Engine>) -> Self {
+        Self { geometry, hasher: KeyHasher::new(geometry.seed()), engine }
     }
 
     pub(crate) fn engine(&self) -> &dyn Engine {
@@ -89,7 +99,8 @@ impl Filter {
     }
 
     /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds always
-    /// have room.
+    /// have room. Growing filters have, as long as the system has memory; a growing filter of a Bloom kind does
+    /// not store a key again that it already finds.
     ///
     /// A key can be stored several times: 2l copies fit for sure into an otherwise empty filter. Each copy
     /// must be removed once.
@@ -196,8 +207,8 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn extend<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
-        // Bloom kinds never refuse.
-        let restorable = self.is_empty() || self.geometry.kind().is_bloom();
+        // Bloom kinds never refuse. An empty filter that has grown is not what a cleared one is.
+        let restorable = !self.geometry.is_growing() && (self.is_empty() || self.geometry.kind().is_bloom());
         let before = if restorable { None } else { Some(self.engine.clone_box()) };
         self.extend_in_order_of_places(keys, threads.clamp(1, MOST_THREADS)).inspect_err(|Full| {
             let failures = self.engine.counters();
@@ -332,7 +343,7 @@ impl Filter {
         self.engine.estimate_keys().ok_or_else(|| self.unsupported("be judged by its set bits"))
     }
 
-    /// Removes everything.
+    /// Removes everything. A growing filter is again as small as it was in the beginning.
     pub fn clear(&mut self) {
         self.engine.clear();
     }
@@ -362,26 +373,7 @@ impl Filter {
     /// Facts about the filter at this moment. For Bloom kinds this reads the whole table.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let counters = self.engine.counters();
-        let fill = self.engine.fill();
-        let slots = self.geometry.cuckoo().map_or(0, |layout| layout.slots);
-        let (items, stash_size) = (self.len(), self.engine.stash_len() as u64);
-        let capacity = self.geometry.capacity();
-        Stats {
-            items,
-            slots: fill.map_or(slots, |fill| fill.bits),
-            load: fill.map_or((items - stash_size) as f64 / slots as f64, |fill| fill.share()),
-            threshold: self.geometry.threshold(),
-            memory_bytes: self.engine.bytes() as u64,
-            stash_size,
-            insert_failures: counters.failures,
-            steps_mean: counters.steps_mean(),
-            steps_max: counters.most_steps,
-            promised_rate: self.geometry.rate(),
-            predicted_rate: fill.map_or_else(|| self.geometry.predicted_rate(items), |fill| fill.rate),
-            head_room: capacity.saturating_sub(items),
-            level: Level::of(items, capacity, stash_size),
-        }
+        Stats::of(&self.geometry, &*self.engine)
     }
 }
 
@@ -399,6 +391,7 @@ impl PartialEq for Filter {
             && self.len() == other.len()
             && self.engine.words() == other.engine.words()
             && self.engine.stash_entries() == other.engine.stash_entries()
+            && self.engine.links() == other.engine.links()
     }
 }
 

@@ -1,6 +1,7 @@
 //! `Geometry`: the exact numbers of a filter.
 
 use crate::bloom::{BlockedLayout, BloomLayout};
+use crate::chain::{Growth, share};
 use crate::cuckoo::CuckooLayout;
 use crate::kind::Kind;
 use crate::theory;
@@ -22,6 +23,7 @@ pub struct Geometry {
     rate: f64,
     seed: u64,
     layout: Layout,
+    growth: Option<Growth>,
 }
 
 /// The memory of a filter, by family.
@@ -38,7 +40,32 @@ pub enum Layout {
 
 impl Geometry {
     pub(crate) fn new(keys: u64, rate: f64, seed: u64, layout: Layout) -> Self {
-        Self { keys, rate, seed, layout }
+        Self { keys, rate, seed, layout, growth: None }
+    }
+
+    /// The geometry of a chain that begins with this one, at a promise that leaves room for all later links.
+    pub(crate) fn growing(self, growth: Growth) -> Self {
+        Self { rate: self.rate / share(0), growth: Some(growth), ..self }
+    }
+
+    /// How the filter grows, if it does.
+    pub(crate) fn growth(&self) -> Option<&Growth> {
+        self.growth.as_ref()
+    }
+
+    /// The first link of a growing filter; a filter that does not grow has no other.
+    pub(crate) fn first_link(&self) -> Self {
+        match self.growth {
+            Some(_) => Self { rate: self.rate * share(0), growth: None, ..*self },
+            None => *self,
+        }
+    }
+
+    /// Whether the filter grows when it is full: [`Spec::growing`](crate::Spec::growing). The keys, the layout and
+    /// the memory are then those that it begins with, the rate is the promise for any number of keys.
+    #[must_use]
+    pub fn is_growing(&self) -> bool {
+        self.growth.is_some()
     }
 
     /// The kind of filter.
@@ -153,9 +180,12 @@ impl Geometry {
         reliable.max(self.keys)
     }
 
-    /// The rate that theory predicts when n keys are in. Bloom kinds may hold more than the planned keys.
+    /// The rate that theory predicts when n keys are in; for growing filters, if they came one by one. Bloom kinds may hold more than the planned keys.
     #[must_use]
     pub fn predicted_rate(&self, n: u64) -> f64 {
+        if let Some(growth) = self.growth {
+            return growth.predicted_rate(self, n);
+        }
         match self.layout {
             Layout::Cuckoo(layout) => layout.rate(n),
             Layout::Bloom(layout) => layout.rate(n),

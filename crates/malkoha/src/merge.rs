@@ -74,6 +74,9 @@ impl Filter {
 
     /// Refuses a filter that cannot be merged with this one.
     fn check_equal(&self, other: &Self) -> Result<(), Error> {
+        if self.geometry().is_growing() || other.geometry().is_growing() {
+            return Err(Error::Growing { operation: "be merged with another" });
+        }
         difference(self.geometry(), other.geometry()).map_or(Ok(()), |what| Err(Error::Geometries { what }))
     }
 

@@ -1,12 +1,14 @@
 //! `Spec`: what the caller wishes.
 
 use crate::bloom::{self, BlockedWish, Cost, Pattern, PlainWish};
+use crate::chain;
 use crate::cuckoo::Wish;
 use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::geometry::{Geometry, Layout};
 use crate::key::Key;
 use crate::kind::Kind;
+use crate::search::most;
 use crate::theory;
 
 /// How far apart the two places of a key are, for kinds with signed offsets.
@@ -67,6 +69,7 @@ pub struct Spec {
     stash: Option<u32>,
     max_steps: u32,
     pub(crate) threads: usize,
+    pub(crate) growing: bool,
     pattern: Option<Pattern>,
     cost: Option<Cost>,
     /// Shards among which a key is drawn before its place is.
@@ -134,6 +137,7 @@ impl Spec {
             stash: None,
             max_steps: Self::DEFAULT_MAX_STEPS,
             threads: 1,
+            growing: false,
             pattern: None,
             cost: None,
             shards: 1,
@@ -206,6 +210,32 @@ impl Spec {
         self
     }
 
+    /// A filter that grows: when the planned keys are in, a larger table is added, and so on. The rate is promised
+    /// for any number of keys, so that later tables have longer fingerprints; lookups ask all tables. For
+    /// [`Kind::Flexible`], [`Kind::Windowed`] and [`Kind::Sorted`], which still remove, and for Bloom kinds. With
+    /// [`keys_in_memory`](Self::keys_in_memory) the memory is that of the first table.
+    ///
+    /// What it costs, and when to build anew instead, is said in `docs/DESIGN.md` under "Growth". In short: a filter
+    /// planned for the right number is smaller and quicker; after growing a thousandfold a key costs about six bits
+    /// more and a lookup asks ten tables, most of which are small enough to be in the cache.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let mut filter = Spec::new(1000, 0.001).growing().build()?;
+    /// for key in 0..20_000u64 {
+    ///     filter.insert(&key).unwrap();
+    /// }
+    /// assert!((0..20_000u64).all(|key| filter.contains(&key)));
+    /// assert!(filter.remove(&7u64)?);
+    /// assert_eq!(filter.stats().links.len(), 5);
+    /// assert!(filter.stats().predicted_rate <= 0.001);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn growing(mut self) -> Self {
+        self.growing = true;
+        self
+    }
+
     /// How the bits of a key lie in its block, for [`Kind::Blocked`]. Unless asked otherwise they are random.
     ///
     /// ```
@@ -229,6 +259,9 @@ impl Spec {
     /// The exact numbers that follow, without allocating anything.
     pub fn plan(&self) -> Result<Geometry, Error> {
         self.kind.check()?;
+        if self.growing {
+            return self.plan_growing();
+        }
         if self.kind.is_bloom() {
             return self.plan_bloom();
         }
@@ -272,6 +305,29 @@ impl Spec {
         let mut filter = self.build()?;
         filter.extend(keys, self.threads).map_err(|Full| Error::TooManyKeys { keys: keys.len() as u64 })?;
         Ok(filter)
+    }
+
+    /// The geometry that a growing filter begins with.
+    fn plan_growing(&self) -> Result<Geometry, Error> {
+        let refuse = |what| Err(Error::Option { kind: self.kind, what });
+        if !self.kind.is_signed() && !self.kind.is_bloom() {
+            return refuse("only flexible, windowed, sorted and Bloom filters grow without losing keys");
+        }
+        if matches!(self.offsets, Offsets::Near(_)) {
+            return refuse(
+                "near offsets depend on the width of tags, which grows; ask for local or whole ones",
+            );
+        }
+        let part = |rate| check_rate(rate).map(|rate| rate * chain::share(0));
+        let given = match self.given {
+            Given::KeysAndRate(keys, rate) => Given::KeysAndRate(keys, part(rate)?),
+            Given::KeysAndMemory(..) => self.given,
+            Given::RateAndMemory(rate, bytes) => Given::RateAndMemory(part(rate)?, bytes),
+        };
+        let first = Self { given, growing: false, ..*self }.plan()?;
+        let load = if self.kind.is_bloom() { 1.0 } else { self.wish()?(first.keys())?.load };
+        let geometry = first.growing(chain::Growth { load, offsets: self.offsets });
+        check_rate(geometry.rate()).map(|_| geometry)
     }
 
     /// The same for the Bloom family.
@@ -389,20 +445,6 @@ impl Spec {
     }
 }
 
-fn check_rate(rate: f64) -> Result<f64, Error> {
+pub(crate) fn check_rate(rate: f64) -> Result<f64, Error> {
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(Error::Rate { got: rate }) }
-}
-
-/// The largest number for which `fits` holds, given that it holds up to some number and not beyond.
-pub(crate) fn most(fits: impl Fn(u64) -> bool) -> u64 {
-    let mut beyond = 1u64;
-    while beyond < 1 << 62 && fits(beyond) {
-        beyond *= 2;
-    }
-    let mut below = beyond / 2;
-    while beyond - below > 1 {
-        let middle = below + (beyond - below) / 2;
-        if fits(middle) { below = middle } else { beyond = middle }
-    }
-    below.max(1)
 }

@@ -2,6 +2,11 @@
 
 use core::fmt;
 
+use crate::chain;
+use crate::engine::Engine;
+use crate::filter::Filter;
+use crate::geometry::Geometry;
+
 /// How near a filter is to refusing inserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -49,7 +54,7 @@ impl fmt::Display for Level {
 /// println!("{stats}");
 /// # Ok::<(), malkoha::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
     /// Copies of keys stored.
@@ -79,6 +84,105 @@ pub struct Stats {
     pub head_room: u64,
     /// How near the filter is to refusing inserts.
     pub level: Level,
+    /// The links of a growing filter, the oldest first; none for others. Such a filter has room as long as the
+    /// system has memory; its head-room is what its links take before another one is added.
+    pub links: Vec<LinkStats>,
+}
+
+/// Facts about one link of a growing filter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LinkStats {
+    /// Copies of keys stored.
+    pub items: u64,
+    /// The most keys that it takes.
+    pub keys: u64,
+    /// Occupied slots over slots; for Bloom kinds, set bits over bits.
+    pub load: f64,
+    /// Bytes of memory allocated.
+    pub memory_bytes: u64,
+    /// The rate that theory predicts for the keys that are in now.
+    pub predicted_rate: f64,
+}
+
+impl Stats {
+    /// Facts about an engine of a geometry.
+    pub(crate) fn of(geometry: &Geometry, engine: &dyn Engine) -> Self {
+        let parts: Vec<_> = engine.links().iter().map(Filter::stats).collect();
+        let links: Vec<_> = (engine.links().iter().zip(&parts))
+            .map(|(link, part)| LinkStats {
+                items: part.items,
+                keys: link.geometry().keys(),
+                load: part.load,
+                memory_bytes: part.memory_bytes,
+                predicted_rate: part.predicted_rate,
+            })
+            .collect();
+        let counters = engine.counters();
+        let fill = engine.fill();
+        let slots = if parts.is_empty() {
+            geometry.cuckoo().map_or(0, |layout| layout.slots)
+        } else {
+            parts.iter().map(|part| part.slots).sum()
+        };
+        let (items, stash_size) = (engine.len(), engine.stash_len() as u64);
+        let head_room = if parts.is_empty() {
+            geometry.capacity().saturating_sub(items)
+        } else {
+            engine.links().iter().map(chain::room).sum()
+        };
+        let rate =
+            || match links.iter().map(|link| 1.0 - link.predicted_rate).reduce(|none, rate| none * rate) {
+                Some(none) => 1.0 - none,
+                None => geometry.predicted_rate(items),
+            };
+        Self {
+            items,
+            slots: fill.map_or(slots, |fill| fill.bits),
+            load: fill.map_or((items - stash_size) as f64 / slots as f64, |fill| fill.share()),
+            threshold: geometry.threshold(),
+            memory_bytes: engine.bytes() as u64,
+            stash_size,
+            insert_failures: counters.failures,
+            steps_mean: counters.steps_mean(),
+            steps_max: counters.most_steps,
+            promised_rate: geometry.rate(),
+            predicted_rate: fill.map_or_else(rate, |fill| fill.rate),
+            head_room,
+            level: if geometry.is_growing() {
+                Level::Room
+            } else {
+                Level::of(items, geometry.capacity(), stash_size)
+            },
+            links,
+        }
+    }
+}
+
+impl Stats {
+    /// Facts about a window, of those about its generations, the newest first, each planned for so many keys.
+    pub(crate) fn of_generations(parts: &[Self], planned: u64) -> Self {
+        let sum = |number: fn(&Self) -> u64| parts.iter().map(number).sum::<u64>();
+        let (slots, newest) = (sum(|part| part.slots), &parts[0]);
+        let occupied: f64 = parts.iter().map(|part| part.load * part.slots as f64).sum();
+        let none: f64 = parts.iter().map(|part| 1.0 - part.predicted_rate).product();
+        Self {
+            items: sum(|part| part.items),
+            slots,
+            load: occupied / slots as f64,
+            threshold: newest.threshold,
+            memory_bytes: sum(|part| part.memory_bytes),
+            stash_size: sum(|part| part.stash_size),
+            insert_failures: sum(|part| part.insert_failures),
+            steps_mean: parts.iter().map(|part| part.steps_mean).sum::<f64>() / parts.len() as f64,
+            steps_max: parts.iter().map(|part| part.steps_max).max().unwrap_or(0),
+            promised_rate: parts.iter().map(|part| part.promised_rate).sum(),
+            predicted_rate: 1.0 - none,
+            head_room: planned.saturating_sub(newest.items),
+            level: Level::of(newest.items, planned + 1, 0),
+            links: Vec::new(),
+        }
+    }
 }
 
 impl fmt::Display for Stats {
@@ -91,6 +195,12 @@ impl fmt::Display for Stats {
         writeln!(f, "insert failures  {}", self.insert_failures)?;
         writeln!(f, "walk steps       {:.2} on average, {} at most", self.steps_mean, self.steps_max)?;
         writeln!(f, "predicted rate   {:.3e} of at most {:.3e}", self.predicted_rate, self.promised_rate)?;
-        write!(f, "head-room        {} keys ({})", self.head_room, self.level)
+        write!(f, "head-room        {} keys ({})", self.head_room, self.level)?;
+        for (number, link) in self.links.iter().enumerate() {
+            let name = format!("link {}", number + 1);
+            write!(f, "\n{name:<16} {} of {} keys, load {:.4}, ", link.items, link.keys, link.load)?;
+            write!(f, "{} bytes, rate {:.3e}", link.memory_bytes, link.predicted_rate)?;
+        }
+        Ok(())
     }
 }

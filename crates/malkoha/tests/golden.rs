@@ -4,7 +4,7 @@ mod common;
 #[path = "common/golden.rs"]
 mod golden;
 
-use malkoha::{Filter, Sharded};
+use malkoha::{Filter, Generations, Sharded};
 
 #[test]
 fn every_golden_file_opens_and_holds_its_keys() {
@@ -19,8 +19,26 @@ fn every_golden_file_opens_and_holds_its_keys() {
 }
 
 #[test]
+fn golden_files_of_growing_filters_open_and_go_on_growing() {
+    for (name, spec) in golden::growing() {
+        let mut filter = Filter::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        golden::check(&name, &filter);
+        assert_eq!(*filter.geometry(), spec.plan().unwrap(), "{name}");
+        let links = filter.stats().links.len();
+        assert!(links > 2, "{name} has grown");
+        let mut fresh = golden::build(&spec);
+        for key in 1000..3000u64 {
+            filter.insert(&key).unwrap();
+            fresh.insert(&key).unwrap();
+        }
+        assert!(filter == fresh && filter.stats().links.len() > links, "{name} grows as it would have");
+        golden::check_keys(&name, &filter);
+    }
+}
+
+#[test]
 fn todays_writer_gives_the_same_bytes() {
-    for (name, spec) in golden::specs() {
+    for (name, spec) in golden::specs().into_iter().chain(golden::growing()) {
         let written = std::fs::read(golden::path(&name)).unwrap();
         assert!(golden::build(&spec).to_bytes().unwrap() == written, "{name} is written otherwise");
         let again = Filter::from_bytes(&written).unwrap();
@@ -44,6 +62,18 @@ fn sharded_filters_open_hold_their_keys_and_are_written_the_same_way() {
 }
 
 #[test]
+fn windows_open_hold_their_keys_and_are_written_the_same_way() {
+    for (name, window) in golden::windows() {
+        let read = Generations::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!((95..150u64).all(|key| read.contains(&key)), "{name}");
+        assert!(read.len() < 100, "{name} has forgotten the first keys");
+        let written = std::fs::read(golden::path(&name)).unwrap();
+        assert!(read == window && window.to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(read.to_bytes().unwrap() == written, "{name} is not written as it was read");
+    }
+}
+
+#[test]
 fn every_file_there_is_can_be_read() {
     for (name, bytes) in golden::files() {
         assert!(golden::read(&name, &bytes).is_ok(), "{name}");
@@ -54,10 +84,13 @@ fn every_file_there_is_can_be_read() {
 #[test]
 #[ignore = "writes the golden files that are not there yet"]
 fn write_golden_files() {
-    for (name, spec) in golden::specs() {
+    for (name, spec) in golden::specs().into_iter().chain(golden::growing()) {
         let filter = golden::build(&spec);
         golden::check(&name, &filter);
         golden::write_missing(&name, &filter.to_bytes().unwrap());
+    }
+    for (name, window) in golden::windows() {
+        golden::write_missing(&name, &window.to_bytes().unwrap());
     }
     for (name, spec) in golden::sharded_specs() {
         golden::write_missing(&name, &golden::build_sharded(&spec).to_bytes().unwrap());

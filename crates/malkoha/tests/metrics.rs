@@ -161,7 +161,7 @@ fn a_page_of_two_filters_is_what_openmetrics_allows_and_says_what_they_say() {
     }
     let first = [("filter", "users")];
     let second = [("filter", "events"), ("zone", "a \"b\" \\ c\nd")];
-    for (stats, labels) in [(users, &first[..]), (events, &second[..])] {
+    for (stats, labels) in [(&users, &first[..]), (&events, &second[..])] {
         let value = |name| value(&families, name, labels);
         assert_eq!(value("cf_items"), stats.items as f64);
         assert_eq!(value("cf_slots"), stats.slots as f64);

@@ -7,6 +7,7 @@
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::reduce::bits_needed;
+use crate::search::most;
 use crate::spec::Offsets;
 use crate::theory;
 
@@ -94,15 +95,48 @@ impl Wish {
         }
     }
 
+    /// The layout with 2^`doublings` times the places and 2^`bits` times the fingerprints of another of this
+    /// kind, and the most keys that it takes at this rate. Only for signed offsets that do not stay near.
+    ///
+    /// The number of pairs of first place and fingerprint is a multiple of the other's. Both draws together are
+    /// one draw of a pair, so that the pair of a key in the other layout is the pair here, divided and rounded
+    /// down: keys with equal pairs here have equal pairs there.
+    pub(crate) fn refined(
+        &self,
+        coarse: &CuckooLayout,
+        (doublings, bits): (u32, u32),
+        rate: f64,
+    ) -> Result<(u64, CuckooLayout), Error> {
+        debug_assert!(self.kind.is_signed() && !matches!(self.offsets, Offsets::Near(_)));
+        let too_large = || Error::HashBits { needed: coarse.hash_bits() + doublings + bits };
+        let tag_bits = coarse.tag.bits + bits;
+        if !CuckooLayout::tag_widths(self.kind).contains(&tag_bits) {
+            return Err(too_large());
+        }
+        let mut layout = self.with_tags(tag_bits);
+        let scaled = |number: u64, by: u32| number.checked_mul(1u64.checked_shl(by)?);
+        let places = scaled(coarse.places, doublings).ok_or_else(too_large)?;
+        layout.set_places(places).ok_or_else(too_large)?;
+        layout.fingerprints = scaled(coarse.fingerprints, bits).ok_or_else(too_large)?;
+        if layout.hash_bits() > 64 {
+            return Err(too_large());
+        }
+        layout.ring = self.ring(&mut layout);
+        let fits = |keys: u64| {
+            let wish = Self { keys, ..*self };
+            wish.slots_for(keys).is_some_and(|slots| slots <= layout.slots)
+                && layout.rate(keys) <= rate
+                && wish.has_room(&layout)
+        };
+        let keys = most(fits);
+        Self { keys, ..*self }.checked(layout).map(|layout| (keys, layout))
+    }
+
     /// The layout with tags of `bits` bits, whatever rate they give.
     fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
         let kind = self.kind;
         let l = u64::from(kind.slots_per_place());
-        let mut layout = CuckooLayout {
-            stash: self.stash,
-            max_steps: self.max_steps,
-            ..CuckooLayout::with_tags(kind, bits)
-        };
+        let mut layout = self.with_tags(bits);
         let slots = self.slots_for(self.keys).ok_or(Error::TooLarge { keys: self.keys })?;
         match kind {
             Kind::Classic(_) | Kind::SemiSorted => {
@@ -121,6 +155,12 @@ impl Wish {
         }
         layout.set_places(layout.places).ok_or(Error::TooLarge { keys: self.keys })?;
         Ok(layout)
+    }
+
+    /// A layout with tags of `bits` bits that has no places as yet.
+    fn with_tags(&self, bits: u32) -> CuckooLayout {
+        let Self { kind, stash, max_steps, .. } = *self;
+        CuckooLayout { stash, max_steps, ..CuckooLayout::with_tags(kind, bits) }
     }
 
     /// Slots for `keys` keys at the wished load, with spare ones for the fluctuation of small tables; `None`

@@ -7,9 +7,9 @@ use super::sorted::SortedBuckets;
 use super::table::{Entry, Table};
 use super::tag::{Fingerprint, Side};
 use crate::bits::Words;
+use crate::filter::Filter;
 use crate::key::KeyHash;
 use crate::kind::Kind;
-use crate::select;
 use crate::spec::Spec;
 use crate::testing::Stream;
 
@@ -197,21 +197,20 @@ fn compiled_widths_of_sorted_buckets_agree_with_lists() {
 fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
     for kind in Kind::cuckoos() {
         let geometry = Spec::new(500, 0.01).kind(kind).plan().unwrap();
-        let words = || words_for(geometry.cuckoo().unwrap());
-        let [mut filter, mut copy] = [(); 2].map(|()| select::engine(&geometry, words()).unwrap());
+        let [mut filter, mut copy] = [(); 2].map(|()| Filter::new(geometry).unwrap());
         let mut stream = Stream::new(3);
         let keys: Vec<_> = core::iter::repeat_with(|| KeyHash::from_raw(stream.draw()))
-            .take_while(|&hash| filter.stash_len() < 8 && filter.insert(hash).is_ok())
+            .take_while(|&hash| filter.engine().stash_len() < 8 && filter.insert(&hash).is_ok())
             .collect();
-        assert!(keys.len() >= 500 && filter.stash_len() > 0, "{kind}");
-        let hashes: Vec<_> = filter.hashes().unwrap().collect();
+        assert!(keys.len() >= 500 && filter.engine().stash_len() > 0, "{kind}");
+        let hashes: Vec<_> = filter.engine().hashes().unwrap().collect();
         assert_eq!(hashes.len() as u64, filter.len(), "{kind}");
         for hash in hashes {
             // What one order of inserts fits in, another order fits in with more keys in the stash at worst.
-            copy.insert(hash).unwrap();
+            copy.insert(&hash).unwrap();
         }
         for key in keys.into_iter().chain((0..50_000).map(|_| KeyHash::from_raw(stream.draw()))) {
-            assert_eq!(copy.count(key), filter.count(key), "{kind}");
+            assert_eq!(copy.count(&key), filter.count(&key), "{kind}");
         }
     }
 }

@@ -25,7 +25,7 @@ const fn gauge(name: &'static str, help: &'static str, read: fn(&Stats) -> f64) 
     Figure { name, kind: "gauge", unit: None, help, suffix: "", read }
 }
 
-const FIGURES: [Figure; 11] = [
+const FIGURES: [Figure; 12] = [
     gauge("cf_items", "Copies of keys stored.", |stats| stats.items as f64),
     gauge("cf_slots", "Slots of the table; bits for Bloom kinds.", |stats| stats.slots as f64),
     gauge("cf_load_factor", "Occupied slots over slots; set bits over bits for Bloom kinds.", |stats| {
@@ -42,6 +42,9 @@ const FIGURES: [Figure; 11] = [
     gauge("cf_relocation_kicks_max", "Steps of the longest walk.", |stats| stats.steps_max as f64),
     gauge("cf_false_positive_target", "The rate of false positives that was promised.", |stats| {
         stats.promised_rate
+    }),
+    gauge("cf_links", "Tables of a growing filter, all of which a lookup asks; 0 for others.", |stats| {
+        stats.links.len() as f64
     }),
     Figure {
         unit: Some("bytes"),
@@ -75,6 +78,7 @@ struct Entry {
 /// | `cf_stash_size` | gauge | keys outside the table |
 /// | `cf_insert_failures_total` | counter | refused inserts |
 /// | `cf_relocation_kicks_avg`, `cf_relocation_kicks_max` | gauge | steps of walks |
+/// | `cf_links` | gauge | tables of a growing filter |
 /// | `cf_memory_bytes` | gauge | memory |
 /// | `cf_false_positive_target` | gauge | the promised rate |
 /// | `cf_false_positive_estimate` | gauge | the present rate: with `source="predicted"` by theory, with `source="sampled"` by a [`Meter`] |
@@ -141,7 +145,7 @@ impl Exposition {
             let what = "does not tell this filter from another; give each filter labels of its own";
             return Err(Error::Label { name: labels, what });
         }
-        self.entries.push(Entry { labels, stats: *stats, readings });
+        self.entries.push(Entry { labels, stats: stats.clone(), readings });
         Ok(())
     }
 

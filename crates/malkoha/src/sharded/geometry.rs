@@ -2,7 +2,7 @@
 
 use crate::geometry::Geometry;
 use crate::kind::Kind;
-use crate::spec::most;
+use crate::search::most;
 use crate::theory;
 
 /// The exact numbers of a sharded filter: how many shards, and the geometry that all of them have. Plain data.

@@ -3,7 +3,8 @@
 use crate::bloom;
 use crate::error::{Error, Full};
 use crate::key::Key;
-use crate::spec::{Given, Spec, most};
+use crate::search::most;
+use crate::spec::{Given, Spec};
 
 use super::geometry::{ShardedGeometry, keys_per_shard};
 use super::{MOST_SHARDS, Sharded};
@@ -59,6 +60,10 @@ impl ShardedSpec {
         let Self { spec, shards } = *self;
         if !(1..=MOST_SHARDS).contains(&shards) {
             return Err(Error::Shards { got: shards, most: MOST_SHARDS });
+        }
+        if spec.growing {
+            let what = "shards do not grow; plan for the keys that will come";
+            return Err(Error::Option { kind: spec.kind, what });
         }
         let each = |keys| keys_per_shard(spec.kind, keys, shards);
         let count = u64::from(shards);

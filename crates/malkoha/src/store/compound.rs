@@ -14,15 +14,25 @@ pub(crate) const MOST_PARTS: u64 = 1 << 16;
 pub(crate) const MOST_NUMBERS: u64 = 1 << 16;
 
 /// Where in an outline the number of parts, the number of numbers and the numbers themselves stand.
-const PARTS_OFFSET: u64 = 16;
-const COUNT_OFFSET: u64 = 24;
-const NUMBERS_OFFSET: u64 = LINE_BYTES;
+pub(super) const PARTS_OFFSET: u64 = 16;
+pub(super) const COUNT_OFFSET: u64 = 24;
+pub(super) const NUMBERS_OFFSET: u64 = LINE_BYTES;
 
 /// The bytes that a compound takes.
 pub(crate) fn compound_bytes(numbers: &[u64], parts: &[&Filter]) -> u64 {
     let outline = NUMBERS_OFFSET + 8 * numbers.len() as u64;
     let outline = section_bytes(outline).expect("a list in memory can be counted");
     outline + parts.iter().map(|part| record::bytes(part)).sum::<u64>()
+}
+
+/// Where the parts of a compound begin, and at last where it ends.
+pub(crate) fn part_offsets(numbers: &[u64], parts: &[Filter]) -> Vec<u64> {
+    let first = compound_bytes(numbers, &[]);
+    let ends = parts.iter().scan(first, |offset, part| {
+        *offset += record::bytes(part);
+        Some(*offset)
+    });
+    core::iter::once(first).chain(ends).collect()
 }
 
 /// Writes something that is made of several filters. What the numbers mean is up to the form.

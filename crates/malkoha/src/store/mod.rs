@@ -17,13 +17,16 @@
 //! They write with [`write_compound`] and read with [`read_compound`], inside [`save`], [`to_bytes`], [`open`] and
 //! [`from_bytes`], which all take the function that writes or reads.
 
-#[allow(dead_code, reason = "a face for filters that are made of several")]
 mod compound;
+#[cfg(test)]
+mod crash;
 mod format;
 mod header;
 mod map;
 mod record;
 mod save;
+#[cfg(any(test, feature = "testing"))]
+mod seal;
 mod section;
 #[cfg(test)]
 mod tests;
@@ -32,16 +35,16 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::chain;
 use crate::error::Error;
 use crate::filter::Filter;
 
-#[allow(unused_imports, reason = "for things made of several filters")]
-pub(crate) use compound::{
-    MOST_NUMBERS, MOST_PARTS, bad_number, compound_bytes, read_compound, write_compound,
-};
+pub(crate) use compound::{bad_number, compound_bytes, part_offsets, read_compound, write_compound};
 pub(crate) use format::{Form, MOST_COPIES};
 pub use map::Mapped;
 pub(crate) use save::save;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use seal::seal;
 pub(crate) use section::Input;
 
 /// What `write` writes, as bytes; `size` is how many there will be.
@@ -130,7 +133,11 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        to_bytes(record::bytes(self), |out| self.write(out))
+        let bytes = match self.geometry().growth() {
+            Some(growth) => chain::bytes(growth, self.engine().links()),
+            None => record::bytes(self),
+        };
+        to_bytes(bytes, |out| self.write(out))
     }
 
     /// Reads a filter from bytes and verifies all of them. The bytes may come from anywhere: what is not sound is
@@ -154,10 +161,16 @@ impl Filter {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        record::write(self, out)
+        match self.geometry().growth() {
+            Some(growth) => chain::write(out, growth, self.engine().links()),
+            None => record::write(self, out),
+        }
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+        if input.form()? == Form::Chain {
+            return chain::read(input);
+        }
         input.expect(Form::Single)?;
         record::read(input)
     }

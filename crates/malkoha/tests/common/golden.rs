@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use malkoha::{Cost, Error, Filter, Kind, Offsets, Pattern, Sharded, ShardedSpec, Spec};
+use malkoha::{Cost, Error, Filter, Generations, Kind, Offsets, Pattern, Sharded, ShardedSpec, Spec};
 
 /// The seed of golden filters.
 const SEED: u64 = 42;
@@ -36,6 +36,44 @@ pub(crate) fn specs() -> Vec<(String, Spec)> {
     more("blocked-2-mixed", at(0.001, Kind::Blocked(2)).cost(Cost::Mixed { sigma: 50.0 }));
     more("blocked-3-look-ahead", at(0.001, Kind::Blocked(3)).cost(Cost::LookAhead { mu: 3.5 }));
     specs
+}
+
+/// The golden files of growing filters, which begin with 20 keys: name and spec.
+pub(crate) fn growing() -> Vec<(String, Spec)> {
+    let kinds = [
+        Kind::Flexible(4),
+        Kind::Windowed(2),
+        Kind::Windowed(3),
+        Kind::Sorted,
+        Kind::Bloom,
+        Kind::Blocked(2),
+    ];
+    let at = |kind: Kind| Spec::new(20, 0.01).seed(SEED).kind(kind).growing();
+    let mut specs: Vec<_> =
+        kinds.map(|kind| (format!("growing-{}", kind.to_string().replace(':', "-")), at(kind))).into();
+    specs.push(("growing-sorted-whole".to_owned(), at(Kind::Sorted).offsets(Offsets::Whole).load(0.8)));
+    specs
+}
+
+/// The golden files of windows, built: of three generations, made for 60 keys, or for 60 ticks and 20 keys. They have
+/// seen the integers 0 to 149, in the windows of ticks at the times 1000 to 1149.
+pub(crate) fn windows() -> Vec<(String, Generations)> {
+    let mut windows = Vec::new();
+    for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Blocked(2)] {
+        let spec = |keys| Spec::new(keys, 0.01).seed(SEED).kind(kind);
+        let made = [
+            ("keys", Generations::of_keys(&spec(60), 3)),
+            ("ticks", Generations::of_ticks(&spec(20), 3, 60)),
+        ];
+        for (of, window) in made {
+            let mut window = window.unwrap();
+            for key in 0..150u64 {
+                window.check_and_insert_at(&key, 1000 + key).unwrap();
+            }
+            windows.push((format!("generations-{of}-{}", kind.to_string().replace(':', "-")), window));
+        }
+    }
+    windows
 }
 
 /// The golden files of sharded filters: name and spec.
@@ -86,19 +124,25 @@ pub(crate) fn build(spec: &Spec) -> Filter {
 
 /// Checks that a filter holds what a golden file holds.
 pub(crate) fn check(name: &str, filter: &Filter) {
+    check_keys(name, filter);
+    let kind = filter.geometry().kind();
+    if kind.is_bloom() {
+        // A growing one does not store what it already finds.
+        assert!(filter.len() == 170 || (filter.geometry().is_growing() && filter.len() < 170), "{name}");
+    } else {
+        let copies = 2 * u32::from(kind.slots_per_place()) + 3;
+        assert_eq!(filter.len(), 164 + u64::from(copies), "{name}");
+        assert!(filter.count(&7u64).unwrap() >= copies, "{name}");
+    }
+}
+
+/// Checks that a filter finds the keys of a golden file.
+pub(crate) fn check_keys(name: &str, filter: &Filter) {
     for key in 5..150u64 {
         assert!(filter.contains(&key), "{name} lost {key}");
     }
     for text in texts() {
         assert!(filter.contains(&text), "{name} lost {text:?}");
-    }
-    let kind = filter.geometry().kind();
-    if kind.is_bloom() {
-        assert_eq!(filter.len(), 170, "{name}");
-    } else {
-        let copies = 2 * u32::from(kind.slots_per_place()) + 3;
-        assert_eq!(filter.len(), 164 + u64::from(copies), "{name}");
-        assert!(filter.count(&7u64).unwrap() >= copies, "{name}");
     }
 }
 
@@ -134,6 +178,9 @@ pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Option<Filter>, Error> {
     if name.starts_with("sharded-") {
         return Sharded::from_bytes(bytes).map(|_| None);
+    }
+    if name.starts_with("generations-") {
+        return Generations::from_bytes(bytes).map(|_| None);
     }
     Filter::from_bytes(bytes).map(Some)
 }

@@ -1,0 +1,273 @@
+//! The arguments: declarations only. Help, shell completions and the man page all come from here.
+
+use std::path::PathBuf;
+
+use clap::builder::Styles;
+use clap::builder::styling::AnsiColor;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use malkoha::Kind;
+
+use crate::kinds::Need;
+use crate::units;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default());
+
+const UNITS: &str = "\
+Counts and bytes: k, M, G, T are powers of ten in either case, Ki, Mi, Gi, Ti powers of two; also 1e8 and 2^27.
+Rates: 0.001, 0.1%, 1/1000, 2^-10, 1e-3.
+Kinds: classic, semisorted, simplified, flexible, windowed, sorted, bloom, blocked, with slots or choices behind
+a colon where they vary: windowed:2, flexible:4, blocked:3.
+Input: gz, zst, xz and bz2 are recognised by their content; - is standard input.
+Exit status: 0 success, for `query` something matched; 1 `query` found nothing; 2 an error.";
+
+/// Membership filters that never lose a key: plan, build, query, deduplicate, inspect.
+///
+/// A filter answers "is this key in the set?" from about 12 bits per key: no is certain, yes is wrong with a
+/// rate that you choose.
+#[derive(Debug, Parser)]
+#[command(name = "malkoha", version, styles = STYLES, after_help = UNITS, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Put ten million keys through every kind of filter and show what was predicted beside what is measured.
+    Demo(DemoArgs),
+    /// Show what every kind of filter needs, from two of keys, rate and memory.
+    Plan(PlanArgs),
+    /// Store the keys of files in a new filter.
+    Build(BuildArgs),
+    /// Print the keys that a filter may hold.
+    Query(QueryArgs),
+    /// Store more keys in a filter.
+    Add(ChangeArgs),
+    /// Remove keys from a filter. Only keys that are stored may be removed: another one may take the place of a stored
+    /// key that looks the same, and that key is then no longer found.
+    Remove(ChangeArgs),
+    /// Unite filters of equal geometry into a new one.
+    Merge(MergeArgs),
+    /// Show what a filter is and how full it is.
+    Info(InfoArgs),
+    /// Check every byte of filters.
+    Verify(VerifyArgs),
+    /// Print the first occurrence of every line.
+    Dedup(DedupArgs),
+    /// Print the completions of a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page.
+    Man,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Keys that every filter takes.
+    #[arg(long, default_value = "10M", value_parser = units::count)]
+    pub(crate) keys: u64,
+
+    /// The rate that every filter is planned for.
+    #[arg(long, default_value = "2^-10", value_parser = units::rate)]
+    pub(crate) rate: f64,
+
+    /// Threads; as many as there are cores unless told.
+    #[arg(long, short = 'j')]
+    pub(crate) threads: Option<usize>,
+
+    /// The folder for the filter file and the figure, made if it is not there.
+    #[arg(long, short, default_value = "malkoha-demo")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// Keys to store.
+    #[arg(long, short = 'n', value_parser = units::count)]
+    pub(crate) keys: Option<u64>,
+
+    /// The rate of false positives.
+    #[arg(long, short, visible_alias = "fpr", value_parser = units::rate)]
+    pub(crate) rate: Option<f64>,
+
+    /// Bytes of memory.
+    #[arg(long, short, value_parser = units::bytes)]
+    pub(crate) memory: Option<u64>,
+
+    /// What the filter must be able to do.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) needs: Vec<Need>,
+
+    /// Print a JSON object instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Draw bits per key against rate for all kinds, with the information limit.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+/// What separates keys from one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Lines of text; a carriage return before the line end is not part of the key.
+    Lines,
+    /// Strings of bytes that each end with a zero byte, as `find -print0` writes them.
+    Nul,
+    /// Integers of 8 bytes, least significant byte first.
+    U64,
+    /// The sequences of FASTA records.
+    Fasta,
+    /// The sequences of FASTQ records.
+    Fastq,
+}
+
+/// Where keys come from.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct KeyArgs {
+    /// Files with keys; - or nothing is standard input.
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// What separates keys; fasta unless told if --kmer is given, or fastq if the input begins with @.
+    #[arg(long, short, value_enum)]
+    pub(crate) format: Option<Format>,
+
+    /// Take all DNA words of this length, each as the smaller of itself and its reverse complement.
+    #[arg(long, short, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) kmer: Option<u32>,
+
+    /// Threads; as many as there are cores unless told. The result does not depend on it.
+    #[arg(long, short = 'j')]
+    pub(crate) threads: Option<usize>,
+
+    /// No progress bar and no summary.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// The file to write; replaced only when the filter is complete.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// The rate of false positives.
+    #[arg(long, short, visible_alias = "fpr", default_value = "0.1%", value_parser = units::rate)]
+    pub(crate) rate: f64,
+
+    /// The kind of filter.
+    #[arg(long, default_value = "sorted")]
+    pub(crate) kind: Kind,
+
+    /// Different keys to plan for. Unless told, files are read twice, first to estimate it; a filter of a stream
+    /// grows.
+    #[arg(long, short = 'n', value_parser = units::count)]
+    pub(crate) keys: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) input: KeyArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct QueryArgs {
+    /// The filter.
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+
+    /// Print the keys that are certainly absent instead.
+    #[arg(long, short = 'v')]
+    pub(crate) invert: bool,
+
+    /// Print only how many there are.
+    #[arg(long, short)]
+    pub(crate) count: bool,
+
+    #[command(flatten)]
+    pub(crate) input: KeyArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ChangeArgs {
+    /// The filter; replaced only when the change is complete.
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) input: KeyArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The file to write; replaced only when the filter is complete.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// Keep every copy of a key that is in several filters, so that it can be removed as often; otherwise it is
+    /// stored once.
+    #[arg(long)]
+    pub(crate) copies: bool,
+
+    /// The filters: of the same kind, rate, seed and planned number of keys, so build them with equal options
+    /// and --keys.
+    #[arg(value_name = "FILTER", required = true, num_args = 2..)]
+    pub(crate) filters: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// The filter.
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+
+    /// Print a JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The filters.
+    #[arg(value_name = "FILTER", required = true)]
+    pub(crate) filters: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DedupArgs {
+    /// Files with lines; - or nothing is standard input.
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// Different lines expected: the memory is then constant. Unless told, the filter grows.
+    #[arg(long, short = 'n', value_parser = units::count)]
+    pub(crate) keys: Option<u64>,
+
+    /// The chance that a line is dropped though it is new.
+    #[arg(long, short, visible_alias = "fpr", default_value = "1e-6", value_parser = units::rate)]
+    pub(crate) rate: f64,
+
+    /// The kind of filter.
+    #[arg(long, default_value = "sorted")]
+    pub(crate) kind: Kind,
+
+    /// Strings end with a zero byte instead of a line end.
+    #[arg(long, short = 'z')]
+    pub(crate) nul: bool,
+
+    /// Threads; as many as there are cores unless told.
+    #[arg(long, short = 'j')]
+    pub(crate) threads: Option<usize>,
+
+    /// No progress bar and no summary.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: Shell,
+}

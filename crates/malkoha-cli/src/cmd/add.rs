@@ -1,0 +1,38 @@
+//! `malkoha add`: more keys for a filter, in place.
+
+use anyhow::{Context, Result};
+
+use crate::cli::ChangeArgs;
+use crate::cmd::{Outcome, threads};
+use crate::filling::fill;
+use crate::input;
+use crate::output::Output;
+use crate::report::Report;
+use crate::units::grouped;
+use crate::{filter_file, progress};
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
+    let mut filter = filter_file::open(&args.filter)?;
+    let input = &args.input;
+    let inputs = input::or_standard_input(&input.inputs);
+    let bar = progress::bar(&inputs, "adding", input.quiet);
+    let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
+    let tally = fill(&mut filter, source, threads(input.threads)).with_context(|| {
+        format!(
+            "{} has no room for all of these keys and is as it was; build a larger filter, or one that grows",
+            args.filter.display()
+        )
+    })?;
+    bar.finish_and_clear();
+    filter_file::save(&filter, &args.filter)?;
+    if !input.quiet {
+        let mut report = Report::default();
+        report.fact("keys", format_args!("{} read, {} stored", grouped(tally.keys), grouped(tally.stored)));
+        filter_file::describe(&mut report, &filter);
+        let mut out = Output::new();
+        out.line(report)?;
+        out.finish()?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,133 @@
+//! `malkoha build`: the keys of files in a new filter.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use malkoha::{Filter, Spec};
+
+use crate::cli::BuildArgs;
+use crate::cmd::{Outcome, threads};
+use crate::filling::{fill, is_full};
+use crate::hyperloglog::HyperLogLog;
+use crate::input::{self, Keys, Source, kmers};
+use crate::output::Output;
+use crate::report::Report;
+use crate::tally::Tally;
+use crate::units::grouped;
+use crate::{filter_file, pipeline, progress};
+
+/// Standard errors by which a filter is larger than the estimate of its keys.
+const STANDARD_ERRORS: f64 = 4.0;
+
+/// Keys that a growing filter takes before it grows.
+pub(crate) const FIRST_LINK: u64 = 1_000_000;
+
+/// What is to be built, from which inputs.
+struct Build<'a> {
+    args: &'a BuildArgs,
+    inputs: Vec<PathBuf>,
+    threads: usize,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &BuildArgs) -> Result<Outcome> {
+    let start = Instant::now();
+    filter_file::check_target(&args.out)?;
+    let inputs = input::or_standard_input(&args.input.inputs);
+    let build = Build { args, inputs, threads: threads(args.input.threads) };
+    let (filter, tally) = match args.keys {
+        Some(keys) => build.planned(keys)?,
+        None if input::can_be_read_again(&build.inputs) => build.estimated()?,
+        None => build.growing()?,
+    };
+    filter_file::save(&filter, &args.out)?;
+    if !args.input.quiet {
+        report(args, &filter, &tally, start)?;
+    }
+    Ok(Outcome::Done)
+}
+
+impl Build<'_> {
+    fn spec(&self, keys: u64) -> Spec {
+        let args = self.args;
+        Spec::new(keys, args.rate).kind(args.kind).seed(kmers::seed(args.input.kmer))
+    }
+
+    /// Runs `work` with a source of all inputs, under a progress bar.
+    fn with_source<T>(&self, what: &'static str, work: impl FnOnce(Source) -> Result<T>) -> Result<T> {
+        let args = &self.args.input;
+        let bar = progress::bar(&self.inputs, what, args.quiet);
+        let done = work(Source::new(&self.inputs, args.format, args.kmer, bar.clone()));
+        bar.finish_and_clear();
+        done
+    }
+
+    fn fill(&self, mut filter: Filter) -> Result<(Filter, Tally)> {
+        let tally = self.with_source("building", |source| fill(&mut filter, source, self.threads))?;
+        Ok((filter, tally))
+    }
+
+    /// For a number of keys that the caller knows.
+    fn planned(&self, keys: u64) -> Result<(Filter, Tally)> {
+        self.fill(self.spec(keys).build()?).map_err(|error| {
+            if is_full(&error) {
+                let more =
+                    format!("there are more different keys than --keys {keys}; give more, or leave it out");
+                error.context(more)
+            } else {
+                error
+            }
+        })
+    }
+
+    /// For streams, whose length nobody knows.
+    fn growing(&self) -> Result<(Filter, Tally)> {
+        let filter = self.spec(FIRST_LINK).growing().build();
+        self.fill(filter.context("a stream needs a filter that grows; give --keys, or another --kind")?)
+    }
+
+    /// For files: they are counted first, and read again into a larger filter if that was still too small.
+    fn estimated(&self) -> Result<(Filter, Tally)> {
+        let estimate = self.with_source("counting", |source| self.estimate(source))?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of keys")]
+        let mut keys = (estimate * (1.0 + STANDARD_ERRORS * HyperLogLog::STANDARD_ERROR)).ceil() as u64;
+        keys = keys.max(1);
+        loop {
+            match self.fill(self.spec(keys).build()?) {
+                Err(error) if is_full(&error) => {
+                    keys = keys.checked_mul(2).context("more keys than can be counted")?;
+                    eprintln!("malkoha: more keys than estimated; reading again for {}", grouped(keys));
+                }
+                filled => return filled,
+            }
+        }
+    }
+
+    /// The number of different keys.
+    fn estimate(&self, source: Source) -> Result<f64> {
+        let (keying, hasher) = (source.keying(), malkoha::KeyHasher::new(kmers::seed(self.args.input.kmer)));
+        let mut counter = HyperLogLog::new();
+        let work = |block: &mut Vec<u8>| Keys::of(block, keying, &hasher).hashes;
+        pipeline::run(source, self.threads, work, |hashes| {
+            counter.add(&hashes);
+            Ok(())
+        })?;
+        Ok(counter.estimate())
+    }
+}
+
+fn report(args: &BuildArgs, filter: &Filter, tally: &Tally, start: Instant) -> Result<()> {
+    let seconds = start.elapsed().as_secs_f64();
+    let mut report = Report::default();
+    report.fact("file", args.out.display());
+    report.fact("keys", format_args!("{} read, about {} different", grouped(tally.keys), tally.different()));
+    if args.input.kmer.is_some() {
+        report.fact("skipped", format_args!("{} words with letters other than ACGT", grouped(tally.skipped)));
+    }
+    filter_file::describe(&mut report, filter);
+    report.fact("time", format_args!("{seconds:.2} seconds"));
+    let mut out = Output::new();
+    out.line(report)?;
+    out.finish()
+}

@@ -1,0 +1,146 @@
+//! `malkoha demo`: every kind of filter under the same keys, predicted beside measured.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use malkoha::{Filter, Kind, Spec, theory};
+
+use crate::cli::DemoArgs;
+use crate::cmd::{Outcome, threads};
+use crate::figure;
+use crate::filter_file;
+use crate::kinds;
+use crate::output::Output;
+use crate::table::{self, Table};
+use crate::units::{grouped, rate_in_words, short_rate};
+
+/// What was measured of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) kind: Kind,
+    pub(crate) bits_per_key: f64,
+    pub(crate) predicted_rate: f64,
+    pub(crate) found_rate: f64,
+    pub(crate) load: f64,
+    /// Million keys per second.
+    pub(crate) inserts: f64,
+    pub(crate) finds_present: f64,
+    pub(crate) finds_absent: f64,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
+    let threads = threads(args.threads);
+    let start = Instant::now();
+    fs::create_dir_all(&args.out)
+        .with_context(|| format!("cannot make the folder {}; give another with --out", args.out.display()))?;
+    let mut out = Output::new();
+    out.line(format_args!(
+        "{} keys, a rate of at most {}, {threads} threads; million keys per second\n",
+        grouped(args.keys),
+        rate_in_words(args.rate)
+    ))?;
+    let keys: Vec<u64> = (0..args.keys).collect();
+    let strangers: Vec<u64> = (args.keys..2 * args.keys).collect();
+    let mut rows = Vec::new();
+    for kind in kinds::SHOWN {
+        eprint!("\r\x1b[K{kind}");
+        let spec = Spec::new(args.keys, args.rate).kind(kind).threads(threads);
+        rows.push(measure(&spec, &keys, &strangers, threads).with_context(|| kind.to_string())?);
+    }
+    eprint!("\r\x1b[K");
+    out.line(table(&rows))?;
+    out.line(format_args!(
+        "Every stored key was found in every filter. The information limit is {:.2} bits per key.",
+        theory::information_limit(-args.rate.log2())
+    ))?;
+    let path = args.out.join("demo.malkoha");
+    save_sample(args, &keys, &path, threads)?;
+    out.line(format_args!(
+        "The filter of kind sorted is in {0}; ask it: echo 17 | malkoha query {0}",
+        path.display()
+    ))?;
+    let path = args.out.join("demo.svg");
+    fs::write(&path, figure::demo::draw(&rows, args.keys, args.rate))
+        .with_context(|| format!("cannot write the figure to {}", path.display()))?;
+    out.line(format_args!("The figure is in {}.", path.display()))?;
+    out.line(format_args!("{:.1} seconds in all.", start.elapsed().as_secs_f64()))?;
+    out.finish()?;
+    Ok(Outcome::Done)
+}
+
+/// Saves the recommended filter with the same keys, written as decimal numbers, one to a line.
+fn save_sample(args: &DemoArgs, keys: &[u64], path: &Path, threads: usize) -> Result<()> {
+    let texts: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    let filter = Spec::new(args.keys, args.rate).threads(threads).build_from(&texts)?;
+    filter_file::save(&filter, path)
+}
+
+/// Builds a filter, asks it for every key and for as many strangers.
+fn measure(spec: &Spec, keys: &[u64], strangers: &[u64], threads: usize) -> Result<Measured> {
+    let start = Instant::now();
+    let filter = spec.build_from(keys)?;
+    let inserts = millions_per_second(keys.len(), start);
+    let start = Instant::now();
+    let found = count(&filter, keys, threads);
+    let finds_present = millions_per_second(keys.len(), start);
+    ensure!(found == keys.len(), "{} of {} stored keys were not found", keys.len() - found, keys.len());
+    let start = Instant::now();
+    let false_positives = count(&filter, strangers, threads);
+    let finds_absent = millions_per_second(strangers.len(), start);
+    let geometry = filter.geometry();
+    Ok(Measured {
+        kind: geometry.kind(),
+        bits_per_key: geometry.bits_per_key(),
+        predicted_rate: geometry.predicted_rate(geometry.keys()),
+        found_rate: false_positives as f64 / strangers.len() as f64,
+        load: filter.stats().load,
+        inserts,
+        finds_present,
+        finds_absent,
+    })
+}
+
+fn millions_per_second(keys: usize, start: Instant) -> f64 {
+    keys as f64 / start.elapsed().as_secs_f64() / 1e6
+}
+
+/// How many keys the filter says it has, asked on several threads.
+fn count(filter: &Filter, keys: &[u64], threads: usize) -> usize {
+    let found = |keys: &[u64]| {
+        let mut answers = [false; 4096];
+        let chunks = keys.chunks(answers.len()).map(|keys| {
+            let answers = &mut answers[..keys.len()];
+            filter.contains_slice_into(keys, answers);
+            answers.iter().filter(|found| **found).count()
+        });
+        chunks.sum::<usize>()
+    };
+    std::thread::scope(|scope| {
+        let shares = keys.chunks(keys.len().div_ceil(threads));
+        let counts: Vec<_> = shares.map(|share| scope.spawn(move || found(share))).collect();
+        counts.into_iter().map(|count| count.join().expect("counting does not panic")).sum()
+    })
+}
+
+fn table(rows: &[Measured]) -> Table {
+    let columns = ["kind", "bits/key", "predicted", "measured", "load", "insert", "present", "absent"];
+    let mut table = Table::new(&columns, table::colour());
+    let smallest = rows.iter().map(|row| row.bits_per_key).fold(f64::INFINITY, f64::min);
+    for row in rows {
+        let fields = [
+            row.kind.to_string(),
+            format!("{:.2}", row.bits_per_key),
+            short_rate(row.predicted_rate),
+            short_rate(row.found_rate),
+            format!("{:.3}", row.load),
+            format!("{:.1}", row.inserts),
+            format!("{:.1}", row.finds_present),
+            format!("{:.1}", row.finds_absent),
+        ];
+        if row.bits_per_key > smallest { table.push(fields) } else { table.push_marked(fields) }
+    }
+    table
+}

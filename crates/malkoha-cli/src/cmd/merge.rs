@@ -1,0 +1,41 @@
+//! `malkoha merge`: filters of equal geometry united into a new one, without their keys.
+
+use anyhow::{Context, Result};
+
+use crate::cli::MergeArgs;
+use crate::cmd::Outcome;
+use crate::filter_file;
+use crate::output::Output;
+use crate::report::Report;
+use crate::units::grouped;
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
+    filter_file::check_target(&args.out)?;
+    let (first, others) = args.filters.split_first().context("give the filters to merge")?;
+    let mut united = filter_file::open(first)?;
+    let mut copies = united.len();
+    for path in others {
+        let other = filter_file::open(path)?;
+        copies += other.len();
+        let merged = if args.copies { united.merge(&other) } else { united.merge_unique(&other) };
+        merged.with_context(|| format!("cannot merge {} into {}", path.display(), first.display()))?;
+    }
+    filter_file::save(&united, &args.out)?;
+    let mut report = Report::default();
+    report.fact("file", args.out.display());
+    report.fact(
+        "keys",
+        format_args!(
+            "{} in {} filters, {} stored",
+            grouped(copies),
+            args.filters.len(),
+            grouped(united.len())
+        ),
+    );
+    filter_file::describe(&mut report, &united);
+    let mut out = Output::new();
+    out.line(report)?;
+    out.finish()?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,53 @@
+//! The subcommands, one file each.
+
+mod add;
+mod build;
+mod completions;
+mod dedup;
+mod demo;
+mod info;
+mod man;
+mod merge;
+mod plan;
+mod query;
+mod remove;
+mod verify;
+
+pub(crate) use demo::Measured;
+
+use anyhow::Result;
+
+use crate::cli::Command;
+
+/// How a subcommand ended, if not with an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything was done; for `query`, something matched.
+    Done,
+    /// `query` found nothing.
+    Nothing,
+}
+
+/// Runs a subcommand.
+pub(crate) fn run(command: &Command) -> Result<Outcome> {
+    match command {
+        Command::Demo(args) => demo::run(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Build(args) => build::run(args),
+        Command::Query(args) => query::run(args),
+        Command::Add(args) => add::run(args),
+        Command::Remove(args) => remove::run(args),
+        Command::Merge(args) => merge::run(args),
+        Command::Info(args) => info::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Dedup(args) => dedup::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man => man::run(),
+    }
+}
+
+/// The number of threads that was asked for, or that of the cores.
+fn threads(asked: Option<usize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.unwrap_or_else(cores).clamp(1, 64)
+}

@@ -1,0 +1,48 @@
+//! `malkoha remove`: keys out of a filter, in place.
+
+use anyhow::Result;
+
+use crate::cli::ChangeArgs;
+use crate::cmd::{Outcome, threads};
+use crate::input::{self, Keys};
+use crate::output::Output;
+use crate::report::Report;
+use crate::units::grouped;
+use crate::{filter_file, pipeline, progress};
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
+    let mut filter = filter_file::open(&args.filter)?;
+    let kind = filter.geometry().kind();
+    if kind.is_bloom() {
+        let error = malkoha::Error::Unsupported { kind, operation: "remove keys" };
+        return Err(anyhow::Error::new(error).context(args.filter.display().to_string()));
+    }
+    let input = &args.input;
+    let inputs = input::or_standard_input(&input.inputs);
+    let bar = progress::bar(&inputs, "removing", input.quiet);
+    let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
+    let (keying, hasher) = (source.keying(), *filter.hasher());
+    let (mut keys, mut removed) = (0, 0);
+    let work = |block: &mut Vec<u8>| Keys::of(block, keying, &hasher).hashes;
+    pipeline::run(source, threads(input.threads), work, |hashes| {
+        keys += hashes.len() as u64;
+        removed += filter.remove_slice(&hashes)? as u64;
+        Ok(())
+    })?;
+    bar.finish_and_clear();
+    filter_file::save(&filter, &args.filter)?;
+    if !input.quiet {
+        let mut report = Report::default();
+        let absent = grouped(keys - removed);
+        report.fact(
+            "keys",
+            format_args!("{} read, {} removed, {absent} were not there", grouped(keys), grouped(removed)),
+        );
+        filter_file::describe(&mut report, &filter);
+        let mut out = Output::new();
+        out.line(report)?;
+        out.finish()?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,75 @@
+//! Filters in files, and inputs whose keys are those of such a filter.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
+use malkoha::{Filter, Stats};
+
+use crate::cli::KeyArgs;
+use crate::input::{Source, kmers};
+use crate::interrupt;
+use crate::report::Report;
+use crate::units::{grouped, rate_in_words, short_bytes};
+
+/// Reads and verifies a filter.
+pub(crate) fn open(path: &Path) -> Result<Filter> {
+    Filter::open(path).with_context(|| format!("cannot use {} as a filter", path.display()))
+}
+
+/// Replaces a file by a filter, once that is complete.
+pub(crate) fn save(filter: &Filter, path: &Path) -> Result<()> {
+    interrupt::shielded(|| filter.save(path))
+        .with_context(|| format!("cannot save the filter as {}; there is nothing new there", path.display()))
+}
+
+/// Refuses a place for a filter that could not be written to, before any work is done.
+pub(crate) fn check_target(path: &Path) -> Result<()> {
+    if path.exists() && !path.is_file() {
+        bail!("{} is not a file; give another with -o", path.display());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        bail!("there is no folder {}; make it, or give another with -o", folder.display());
+    }
+    Ok(())
+}
+
+/// The inputs as keys of a filter: where it holds DNA words, of the same length.
+pub(crate) fn source(
+    filter: &Filter,
+    path: &Path,
+    args: &KeyArgs,
+    inputs: &[PathBuf],
+    bar: ProgressBar,
+) -> Result<Source> {
+    let kmer = match (kmers::of_seed(filter.geometry().seed()), args.kmer) {
+        (Some(held), Some(asked)) if held != asked => {
+            bail!("{} holds words of length {held}, not {asked}; leave out --kmer", path.display())
+        }
+        (None, Some(_)) => bail!("{} was not built with --kmer; leave it out", path.display()),
+        (held, _) => held,
+    };
+    Ok(Source::new(inputs, args.format, kmer, bar))
+}
+
+/// How many keys more it takes.
+fn room(stats: &Stats) -> String {
+    let keys = grouped(stats.head_room);
+    match stats.links.len() {
+        0 => format!("{keys} more keys ({})", stats.level),
+        1 => format!("{keys} more keys before it grows"),
+        links => format!("{keys} more keys before it grows beyond its {links} links"),
+    }
+}
+
+/// What a filter is and how full it is.
+pub(crate) fn describe(report: &mut Report, filter: &Filter) {
+    let (geometry, stats) = (filter.geometry(), filter.stats());
+    let size = format!("{}, {} in memory", geometry.kind(), short_bytes(stats.memory_bytes));
+    report
+        .fact("filter", size)
+        .fact("load", format_args!("{:.3} of at most {:.3}", stats.load, stats.threshold))
+        .fact("rate", format_args!("{} predicted", rate_in_words(stats.predicted_rate)))
+        .fact("room", room(&stats));
+}

@@ -1,0 +1,196 @@
+//! FASTA and FASTQ: from records to their sequences, each with a line end behind it.
+//!
+//! Both are state machines that take the file in pieces of any size.
+
+use anyhow::{Result, bail};
+use memchr::memchr;
+
+/// What a piece of a file is made of.
+#[derive(Clone, Debug)]
+pub(super) enum Fastx {
+    Fasta(Fasta),
+    Fastq(Fastq),
+}
+
+impl Fastx {
+    /// Appends the sequences in the next piece of the file.
+    pub(super) fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Fasta(fasta) => fasta.push(piece, out),
+            Self::Fastq(fastq) => fastq.push(piece, out),
+        }
+    }
+
+    /// The file has ended.
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Fasta(fasta) => fasta.end_record(out),
+            Self::Fastq(fastq) => fastq.finish(out)?,
+        }
+        Ok(())
+    }
+}
+
+/// Sequences over several lines, each after a line that begins with `>`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fasta {
+    /// Whether a record has begun, and so a sequence is to end.
+    in_record: bool,
+    in_header: bool,
+    inside_line: bool,
+}
+
+impl Fasta {
+    fn push(&mut self, mut piece: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        while let Some(&first) = piece.first() {
+            if !self.inside_line && first == b'>' {
+                self.end_record(out);
+                (self.in_record, self.in_header) = (true, true);
+            }
+            if !self.in_record && !first.is_ascii_whitespace() {
+                bail!("this is not FASTA: it does not begin with >; tell with --format what it is");
+            }
+            let end = memchr(b'\n', piece);
+            let line = &piece[..end.unwrap_or(piece.len())];
+            if !self.in_header {
+                out.extend_from_slice(without_return(line));
+            }
+            self.inside_line = end.is_none();
+            self.in_header &= self.inside_line;
+            piece = end.map_or(&[], |end| &piece[end + 1..]);
+        }
+        Ok(())
+    }
+
+    fn end_record(&mut self, out: &mut Vec<u8>) {
+        if self.in_record {
+            out.push(b'\n');
+        }
+        self.in_record = false;
+    }
+}
+
+/// Records of four lines: `@` and a name, the sequence, `+`, and as many letters of quality.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fastq {
+    /// Lines read.
+    lines: u64,
+    /// The part of the present line that was in pieces before.
+    line: Vec<u8>,
+    sequence: usize,
+}
+
+/// The longest line; longer ones are not what this format is for.
+const MOST_LINE: usize = 256 << 20;
+
+impl Fastq {
+    fn push(&mut self, mut piece: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        while let Some(end) = memchr(b'\n', piece) {
+            if self.line.is_empty() {
+                self.take_line(&piece[..end], out)?;
+            } else {
+                self.line.extend_from_slice(&piece[..end]);
+                let line = std::mem::take(&mut self.line);
+                self.take_line(&line, out)?;
+            }
+            piece = &piece[end + 1..];
+        }
+        self.line.extend_from_slice(piece);
+        if self.line.len() > MOST_LINE {
+            bail!("line {} is longer than 256 MiB: this is not FASTQ", self.lines + 1);
+        }
+        Ok(())
+    }
+
+    fn take_line(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let line = without_return(line);
+        let number = self.lines + 1;
+        let begins = |mark: u8| line.first() == Some(&mark);
+        match self.lines % 4 {
+            // Empty lines between records and at the end do no harm.
+            0 if line.is_empty() => return Ok(()),
+            0 if !begins(b'@') => {
+                bail!("line {number} is not FASTQ: a record begins with @; tell with --format what it is")
+            }
+            1 => {
+                out.extend_from_slice(line);
+                out.push(b'\n');
+                self.sequence = line.len();
+            }
+            2 if !begins(b'+') => {
+                bail!("line {number} is not FASTQ: + is expected after one line of sequence")
+            }
+            3 if line.len() != self.sequence => bail!(
+                "line {number} is not FASTQ: {} letters of quality for {} of sequence",
+                line.len(),
+                self.sequence
+            ),
+            _ => {}
+        }
+        self.lines += 1;
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        let last = std::mem::take(&mut self.line);
+        if !last.is_empty() {
+            self.take_line(&last, out)?;
+        }
+        if !self.lines.is_multiple_of(4) {
+            bail!("the file ends inside a FASTQ record, after line {}; is it complete?", self.lines);
+        }
+        Ok(())
+    }
+}
+
+/// A line without the carriage return of other systems.
+pub(super) fn without_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sequences of a text, given in pieces of every size: always the same.
+    fn sequences(start: &Fastx, text: &str) -> Result<String> {
+        let in_pieces = |size: usize| {
+            let (mut fastx, mut out) = (start.clone(), Vec::new());
+            text.as_bytes().chunks(size).try_for_each(|piece| fastx.push(piece, &mut out))?;
+            fastx.finish(&mut out)?;
+            Ok(String::from_utf8(out).unwrap())
+        };
+        let whole: Result<String> = in_pieces(text.len().max(1));
+        for size in 1..text.len() {
+            let pieces: Result<String> = in_pieces(size);
+            match (&pieces, &whole) {
+                (Ok(pieces), Ok(whole)) => assert_eq!(pieces, whole, "pieces of {size}"),
+                (Err(pieces), Err(whole)) => assert_eq!(pieces.to_string(), whole.to_string()),
+                _ => panic!("pieces of {size}: {pieces:?} instead of {whole:?}"),
+            }
+        }
+        whole
+    }
+
+    #[test]
+    fn fasta_joins_lines_and_ends_records() {
+        let fasta = Fastx::Fasta(Fasta::default());
+        assert_eq!(sequences(&fasta, ">a b\nACG\nT\n\n>c\r\nGG\r\nC").unwrap(), "ACGT\nGGC\n");
+        assert_eq!(sequences(&fasta, "").unwrap(), "");
+        assert_eq!(sequences(&fasta, "\n>only a name").unwrap(), "\n");
+        assert!(sequences(&fasta, "ACGT\n").unwrap_err().to_string().contains("not FASTA"));
+    }
+
+    #[test]
+    fn fastq_takes_the_second_of_four_lines() {
+        let fastq = Fastx::Fastq(Fastq::default());
+        assert_eq!(sequences(&fastq, "@a\nACG\n+\n@II\n@b\r\nG\r\n+b\r\nI").unwrap(), "ACG\nG\n");
+        assert_eq!(sequences(&fastq, "@empty\n\n+\n\n").unwrap(), "\n");
+        assert_eq!(sequences(&fastq, "").unwrap(), "");
+        let refused = |text| sequences(&fastq, text).unwrap_err().to_string();
+        assert!(refused("@a\nACG\n+\nII\n").contains("line 4 is not FASTQ: 2 letters of quality for 3"));
+        assert!(refused("@a\nACG\nACG\n+\n").contains("line 3"));
+        assert!(refused("ACG\n").contains("line 1"));
+        assert!(refused("@a\nACG\n").contains("ends inside a FASTQ record, after line 2"));
+    }
+}

@@ -1,0 +1,209 @@
+//! DNA words of length k, each as the smaller of itself and its reverse complement.
+//!
+//! Letters count A 0, C 1, G 2, T 3, in either case. Up to k = 31 a word is the number that its letters make,
+//! two bits each, the first letter highest, and is hashed as a number; longer words are hashed as their letters
+//! in upper case. The smaller word by number is also the smaller by letters.
+
+use malkoha::{KeyHash, KeyHasher, Spec};
+
+/// The longest word that is a number.
+const MOST_PACKED: u32 = 31;
+
+/// What stands for letters that are none of ACGT, and for the end of a sequence.
+const OTHER: u8 = 4;
+const END: u8 = 5;
+
+/// The number of every letter.
+const CODES: [u8; 256] = {
+    let mut codes = [OTHER; 256];
+    let letters = *b"ACGTacgt";
+    let mut i = 0u8;
+    while i < 8 {
+        codes[letters[i as usize] as usize] = i % 4;
+        i += 1;
+    }
+    codes[b'\n' as usize] = END;
+    codes
+};
+
+/// The upper half of the seeds of filters that hold DNA words; the lower half is k.
+const SEED: u64 = (u32::from_le_bytes(*b"kmer") as u64) << 32;
+
+/// The seed of filters of these keys. It tells k, so that nobody has to repeat it, and filters of different
+/// words cannot be merged by mistake.
+pub(crate) fn seed(k: Option<u32>) -> u64 {
+    k.map_or(Spec::DEFAULT_SEED, |k| SEED | u64::from(k))
+}
+
+/// The k of a filter, from its seed; `None` if its keys are no DNA words.
+pub(crate) fn of_seed(seed: u64) -> Option<u32> {
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+    let k = seed as u32;
+    (seed & !0xFFFF_FFFF == SEED && k > 0).then_some(k)
+}
+
+/// Calls `found` with the hash of every word of sequences that each end with a line end, and with the place
+/// just behind the word. Returns the number of words that were skipped because of other letters.
+pub(super) fn each(
+    sequences: &[u8],
+    k: u32,
+    hasher: &KeyHasher,
+    mut found: impl FnMut(KeyHash, usize),
+) -> u64 {
+    if k <= MOST_PACKED {
+        return each_packed(sequences, k, |word, end| found(hasher.number(word), end));
+    }
+    let (mut forward, mut reverse) = (Vec::new(), Vec::new());
+    let size = k as usize;
+    each_run(sequences, k, |end| {
+        forward.clear();
+        forward.extend(sequences[end - size..end].iter().map(u8::to_ascii_uppercase));
+        reverse.clear();
+        reverse.extend(forward.iter().rev().map(|letter| complement(*letter)));
+        found(hasher.bytes((&forward[..]).min(&reverse[..])), end);
+    })
+}
+
+fn complement(letter: u8) -> u8 {
+    match letter {
+        b'A' => b'T',
+        b'C' => b'G',
+        b'G' => b'C',
+        _ => b'A',
+    }
+}
+
+/// Words as numbers: both strands roll along, one letter at a time.
+fn each_packed(sequences: &[u8], k: u32, mut found: impl FnMut(u64, usize)) -> u64 {
+    let mask = (1u64 << (2 * k)) - 1;
+    let top = 2 * (k - 1);
+    let (mut forward, mut reverse) = (0u64, 0u64);
+    // Letters since the sequence began, and since the last one that is none of ACGT.
+    let (mut letters, mut good) = (0u64, 0u64);
+    let mut skipped = 0;
+    for (at, &letter) in sequences.iter().enumerate() {
+        let code = CODES[usize::from(letter)];
+        if code < OTHER {
+            let code = u64::from(code);
+            forward = ((forward << 2) | code) & mask;
+            reverse = (reverse >> 2) | ((3 - code) << top);
+            letters += 1;
+            good += 1;
+            if good >= u64::from(k) {
+                found(forward.min(reverse), at + 1);
+            } else {
+                skipped += u64::from(letters >= u64::from(k));
+            }
+        } else if code == END {
+            (letters, good) = (0, 0);
+        } else {
+            letters += 1;
+            good = 0;
+            skipped += u64::from(letters >= u64::from(k));
+        }
+    }
+    skipped
+}
+
+/// Only the places behind words.
+fn each_run(sequences: &[u8], k: u32, mut found: impl FnMut(usize)) -> u64 {
+    let (mut letters, mut good, mut skipped) = (0u32, 0u32, 0);
+    for (at, &letter) in sequences.iter().enumerate() {
+        let code = CODES[usize::from(letter)];
+        if code == END {
+            (letters, good) = (0, 0);
+            continue;
+        }
+        letters = letters.saturating_add(1);
+        good = if code == OTHER { 0 } else { good.saturating_add(1) };
+        if good >= k {
+            found(at + 1);
+        } else {
+            skipped += u64::from(letters >= k);
+        }
+    }
+    skipped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words by the definition, one window at a time.
+    fn naive(sequences: &str, k: usize) -> (Vec<String>, u64) {
+        let (mut words, mut skipped) = (Vec::new(), 0);
+        for sequence in sequences.lines() {
+            for window in sequence.to_uppercase().as_bytes().windows(k) {
+                if window.iter().all(|letter| b"ACGT".contains(letter)) {
+                    let reverse: Vec<u8> = window.iter().rev().map(|letter| complement(*letter)).collect();
+                    words.push(String::from_utf8(window.min(&reverse[..]).to_vec()).unwrap());
+                } else {
+                    skipped += 1;
+                }
+            }
+        }
+        (words, skipped)
+    }
+
+    fn number(word: &str) -> u64 {
+        word.bytes().fold(0, |number, letter| number * 4 + u64::from(CODES[usize::from(letter)]))
+    }
+
+    /// Sequences of pseudo-random letters, some of which are N.
+    fn sequences() -> String {
+        let mut state = 1u64;
+        let letters = (0..2000).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            match state >> 57 {
+                0..=1 => 'N',
+                2..=3 => '\n',
+                high => ['A', 'c', 'G', 't'][(high % 4) as usize],
+            }
+        });
+        letters.chain(['\n']).collect()
+    }
+
+    #[test]
+    fn words_are_those_of_the_definition_for_every_k() {
+        let text = sequences();
+        let hasher = KeyHasher::new(5);
+        for k in (1..=40).chain([61, 100]) {
+            let (words, skipped) = naive(&text, k as usize);
+            let expected: Vec<KeyHash> = words
+                .iter()
+                .map(|word| if k <= 31 { hasher.number(number(word)) } else { hasher.bytes(word.as_bytes()) })
+                .collect();
+            let mut hashes = Vec::new();
+            let got = each(text.as_bytes(), k, &hasher, |hash, end| {
+                assert!(end >= k as usize && end <= text.len());
+                hashes.push(hash);
+            });
+            assert_eq!(hashes, expected, "k = {k}");
+            assert_eq!(got, skipped, "k = {k}");
+        }
+    }
+
+    #[test]
+    fn both_strands_have_the_same_words() {
+        let hasher = KeyHasher::new(0);
+        for k in [3, 31, 33] {
+            let words = |text: &str| {
+                let mut hashes = Vec::new();
+                each(text.as_bytes(), k, &hasher, |hash, _| hashes.push(hash));
+                hashes.sort_unstable();
+                hashes
+            };
+            let forward = "ACGTTGCAACCGGTATATCGGCTAAGCTTAGGACCATA";
+            let reverse: String =
+                forward.bytes().rev().map(|letter| char::from(complement(letter))).collect();
+            assert_eq!(words(forward), words(&reverse));
+        }
+    }
+
+    #[test]
+    fn the_seed_tells_k() {
+        assert_eq!(of_seed(seed(Some(31))), Some(31));
+        assert_eq!(of_seed(seed(None)), None);
+        assert_eq!(of_seed(12345), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! Keys from files: decompressed, cut into blocks of whole keys, hashed.
+//!
+//! ```text
+//!   decode.rs   gz, zst, xz, bz2 by content
+//!   fastx.rs    FASTA and FASTQ to sequences
+//!   source.rs   inputs to blocks of whole keys
+//!   block.rs    blocks to hashes, with kmers.rs for DNA words
+//! ```
+
+mod block;
+mod decode;
+mod fastx;
+pub(crate) mod kmers;
+mod source;
+
+use std::path::PathBuf;
+
+pub(crate) use block::{Keying, Keys};
+pub(crate) use source::Source;
+use source::is_standard_input;
+
+/// The inputs, of which none means standard input.
+pub(crate) fn or_standard_input(inputs: &[PathBuf]) -> Vec<PathBuf> {
+    if inputs.is_empty() { vec![PathBuf::from("-")] } else { inputs.to_vec() }
+}
+
+/// Whether all inputs can be read a second time.
+pub(crate) fn can_be_read_again(inputs: &[PathBuf]) -> bool {
+    inputs.iter().all(|path| !is_standard_input(path) && path.is_file())
+}
+
+/// The bytes of all inputs together; `None` if that is not known.
+pub(crate) fn bytes(inputs: &[PathBuf]) -> Option<u64> {
+    if !can_be_read_again(inputs) {
+        return None;
+    }
+    inputs.iter().map(|path| path.metadata().ok().map(|metadata| metadata.len())).sum()
+}

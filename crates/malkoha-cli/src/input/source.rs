@@ -1,0 +1,173 @@
+//! The inputs, one after the other, as blocks of whole keys.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
+
+use super::block::Keying;
+use super::decode::decoded;
+use super::fastx::{Fasta, Fastq, Fastx};
+use crate::cli::Format;
+
+/// Bytes that are read at a time: with the hashes of its keys a block fits the L2 cache of common CPUs.
+const BLOCK: usize = 256 << 10;
+
+/// The longest key. Longer ones mean that the format is not what it was said to be.
+const MOST_KEY: usize = 256 << 20;
+
+/// Reads inputs and cuts them into blocks.
+pub(crate) struct Source {
+    /// Inputs that were not opened yet, the next one last.
+    waiting: Vec<PathBuf>,
+    format: Option<Format>,
+    keying: Keying,
+    open: Option<Open>,
+    /// What is kept of the last block for the next one.
+    kept: Vec<u8>,
+    /// Room for what was read last.
+    piece: Vec<u8>,
+    bar: ProgressBar,
+}
+
+/// An input that is being read.
+struct Open {
+    path: PathBuf,
+    content: Box<dyn Read + Send>,
+    /// How sequences are found, for formats that have them; decided by the first piece.
+    fastx: Option<Fastx>,
+    fresh: bool,
+}
+
+impl Source {
+    /// The inputs, read in this way. Bytes read are shown on the bar.
+    pub(crate) fn new(
+        inputs: &[PathBuf],
+        format: Option<Format>,
+        kmer: Option<u32>,
+        bar: ProgressBar,
+    ) -> Self {
+        let keying = match (format, kmer) {
+            (_, Some(k)) => Keying::Words(k),
+            (Some(Format::Nul), None) => Keying::Strings(0),
+            (Some(Format::U64), None) => Keying::Numbers,
+            _ => Keying::Strings(b'\n'),
+        };
+        let waiting = inputs.iter().rev().cloned().collect();
+        Self { waiting, format, keying, open: None, kept: Vec::new(), piece: vec![0; BLOCK], bar }
+    }
+
+    /// How keys lie in the blocks.
+    pub(crate) fn keying(&self) -> Keying {
+        self.keying
+    }
+
+    /// Replaces the content of `block` by the next block; `false` if there is none.
+    pub(crate) fn next(&mut self, block: &mut Vec<u8>) -> Result<bool> {
+        block.clear();
+        block.append(&mut self.kept);
+        loop {
+            let open = match &mut self.open {
+                Some(open) => open,
+                None => match self.waiting.pop() {
+                    Some(path) => self.open.insert(Open::new(path, &self.bar)?),
+                    None => return Ok(false),
+                },
+            };
+            let more = open.read(&mut self.piece, self.format, self.keying, block);
+            if !more.with_context(|| format!("cannot read {}", name(&open.path)))? {
+                let path = self.open.take().map(|open| open.path);
+                if self.keying == Keying::Numbers && !block.len().is_multiple_of(8) {
+                    let path = path.unwrap_or_default();
+                    bail!("{}: not a whole number of integers of 8 bytes; is it complete?", name(&path));
+                }
+                match (self.keying, block.last()) {
+                    (_, None) => continue,
+                    // Keys are written with what separates them: no file may glue its last to the next one's first.
+                    (Keying::Strings(separator), Some(last)) if *last != separator => block.push(separator),
+                    _ => {}
+                }
+                return Ok(true);
+            }
+            if let Some((end, next)) = self.keying.cut(block) {
+                self.kept.extend_from_slice(&block[next..]);
+                block.truncate(end);
+                return Ok(true);
+            }
+            if block.len() > MOST_KEY {
+                let path = name(&open.path);
+                bail!("{path}: a key is longer than 256 MiB; tell with --format what separates keys");
+            }
+        }
+    }
+}
+
+impl Open {
+    fn new(path: PathBuf, bar: &ProgressBar) -> Result<Self> {
+        let content = if is_standard_input(&path) {
+            decoded(bar.wrap_read(io::stdin()))
+        } else {
+            File::open(&path).and_then(|file| decoded(bar.wrap_read(file)))
+        };
+        let content = content.with_context(|| format!("cannot open {}", name(&path)))?;
+        Ok(Self { path, content, fastx: None, fresh: true })
+    }
+
+    /// Appends what is read next to a block; `false` at the end.
+    fn read(
+        &mut self,
+        piece: &mut [u8],
+        format: Option<Format>,
+        keying: Keying,
+        block: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let length = loop {
+            match self.content.read(piece) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        let piece = &piece[..length];
+        if self.fresh {
+            self.fastx = fastx(format, keying, piece)?;
+            self.fresh = false;
+        }
+        match &mut self.fastx {
+            Some(fastx) if length == 0 => fastx.finish(block)?,
+            Some(fastx) => fastx.push(piece, block)?,
+            None => block.extend_from_slice(piece),
+        }
+        Ok(length > 0)
+    }
+}
+
+/// How sequences are found in a file that begins with this piece; `None` if its keys are no sequences.
+fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<Fastx>> {
+    let fasta = || Some(Fastx::Fasta(Fasta::default()));
+    let fastq = || Some(Fastx::Fastq(Fastq::default()));
+    Ok(match (format, keying) {
+        (Some(Format::Fasta), _) => fasta(),
+        (Some(Format::Fastq), _) => fastq(),
+        (None, Keying::Words(_)) => match piece.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            None | Some(b'>') => fasta(),
+            Some(b'@') => fastq(),
+            Some(_) => bail!("neither FASTA, which begins with >, nor FASTQ, which begins with @"),
+        },
+        (Some(_), Keying::Words(_)) => {
+            bail!("--kmer takes sequences; give --format fasta or fastq, or leave it out")
+        }
+        _ => None,
+    })
+}
+
+/// Whether an input is standard input.
+pub(super) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// An input as messages call it.
+fn name(path: &Path) -> String {
+    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
+}

@@ -1,0 +1,44 @@
+//! `malkoha`: plan, build, query, deduplicate and inspect membership filters.
+//!
+//! ```text
+//! malkoha demo                                    every kind of filter, predicted beside measured
+//! malkoha plan --keys 100M --rate 0.1%            what every kind would need
+//! malkoha build -o words.malkoha words.txt.gz     a filter of the lines of a file
+//! malkoha query words.malkoha candidates.txt      the lines that may be among them
+//! ```
+
+mod cli;
+mod cmd;
+mod figure;
+mod filling;
+mod filter_file;
+mod hyperloglog;
+mod input;
+mod interrupt;
+mod kinds;
+mod output;
+mod pipeline;
+mod progress;
+mod report;
+mod table;
+mod tally;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::Cli;
+use crate::cmd::Outcome;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match interrupt::install().and_then(|()| cmd::run(&cli.command)) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Nothing) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("malkoha: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Standard output. Whoever reads it may stop reading: then the program ends, silently and with success.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use anyhow::{Context, Result};
+
+/// Standard output with a buffer.
+pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
+
+impl Output {
+    pub(crate) fn new() -> Self {
+        Self(BufWriter::with_capacity(1 << 16, io::stdout().lock()))
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        check(self.0.write_all(bytes))
+    }
+
+    pub(crate) fn line(&mut self, text: impl std::fmt::Display) -> Result<()> {
+        check(writeln!(self.0, "{text}"))
+    }
+
+    /// Hands on what was written so far: whoever reads along need not wait for a full buffer.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        check(self.0.flush())
+    }
+
+    /// Must be called at the end: an output that was not written is an error.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.flush()
+    }
+}
+
+fn check(written: io::Result<()>) -> Result<()> {
+    match written {
+        // Other threads may wait for more input: there is nobody left to whom it would matter.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        written => written.context("cannot write to standard output; is there room where it leads?"),
+    }
+}

@@ -1,0 +1,25 @@
+//! The progress bar: on standard error, if that is a terminal.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::input;
+
+/// A bar over the bytes of the inputs, with rate and time left where the bytes are known.
+pub(crate) fn bar(inputs: &[PathBuf], what: &'static str, quiet: bool) -> ProgressBar {
+    let target = if quiet || !std::io::stderr().is_terminal() {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr_with_hz(5)
+    };
+    let total = input::bytes(inputs);
+    let template = if total.is_some() {
+        "{msg} [{bar:30}] {percent}%  {decimal_bytes_per_sec}, {eta} left"
+    } else {
+        "{msg} {spinner} {decimal_bytes}  {decimal_bytes_per_sec}, {elapsed}"
+    };
+    let style = ProgressStyle::with_template(template).expect("the template is well formed");
+    ProgressBar::with_draw_target(total, target).with_style(style.progress_chars("=> ")).with_message(what)
+}

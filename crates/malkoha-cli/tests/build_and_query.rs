@@ -1,0 +1,175 @@
+//! `build`, `query`, `add`, `remove`, `info` and `verify` of the built program.
+
+mod common;
+
+use common::{Scene, lines};
+
+#[test]
+fn every_line_that_was_built_in_is_found_and_strangers_are_not() {
+    let scene = Scene::new("build");
+    let members = lines("member", 0..20_000);
+    scene.write("members.txt", &members);
+    scene.write("strangers.txt", lines("stranger", 0..20_000));
+    let said = scene.run("build -o f.malkoha --rate 0.1% members.txt").ok();
+    assert!(said.contains("20,000 read"), "{said}");
+    assert_eq!(scene.run("query f.malkoha members.txt").ok(), members);
+    let count = |args: &str| scene.run(args).out.trim().parse::<u32>().unwrap();
+    assert_eq!(count("query -c f.malkoha members.txt"), 20_000);
+    assert_eq!(count("query -v -c f.malkoha members.txt"), 0);
+    // 20 are expected; 60 would be nine standard deviations away.
+    let wrong = count("query -c f.malkoha strangers.txt");
+    assert!((1..60).contains(&wrong), "{wrong} false positives at a rate of 0.001");
+    assert_eq!(count("query -v -c f.malkoha strangers.txt"), 20_000 - wrong);
+    let absent = scene.run("query -v f.malkoha strangers.txt").ok();
+    assert_eq!(absent.lines().count() as u32, 20_000 - wrong);
+    assert_eq!(scene.files(), ["f.malkoha", "members.txt", "strangers.txt"], "no temporary files");
+}
+
+#[test]
+fn the_exit_status_is_that_of_grep() {
+    let scene = Scene::new("status");
+    scene.run_with("build -o f.malkoha --keys 100 --rate 1e-9 -", "owl\neagle\n").ok();
+    assert_eq!(scene.run_with("query f.malkoha", "owl\n").code, Some(0));
+    assert_eq!(scene.run_with("query f.malkoha", "cuckoo\n").code, Some(1));
+    assert_eq!(scene.run_with("query -v f.malkoha", "cuckoo\n").code, Some(0));
+    assert_eq!(scene.run_with("query -v f.malkoha", "owl\n").code, Some(1));
+    assert_eq!(scene.run_with("query f.malkoha", "").code, Some(1));
+    assert_eq!(scene.run_with("query nowhere.malkoha", "").code, Some(2));
+    assert_eq!(scene.run("query").code, Some(2));
+    assert_eq!(scene.run("no such command").code, Some(2));
+}
+
+#[test]
+fn order_threads_and_repetition_do_not_change_the_answers() {
+    let scene = Scene::new("order");
+    let members: Vec<String> = lines("member", 0..50_000).lines().map(str::to_owned).collect();
+    let backwards: Vec<_> = members.iter().rev().cloned().collect();
+    scene.write("once.txt", members.join("\n"));
+    scene.write("twice.txt", [backwards.join("\n"), members.join("\n")].join("\n"));
+    scene.write("asked.txt", lines("stranger", 0..200_000));
+    for kind in ["sorted", "windowed:2", "classic", "bloom", "blocked:1"] {
+        let build = format!("build --keys 50k --rate 1% --kind {kind}");
+        scene.run(&format!("{build} -j 1 -o a.malkoha once.txt")).ok();
+        scene.run(&format!("{build} -j 2 -o b.malkoha once.txt")).ok();
+        assert!(scene.read("a.malkoha") == scene.read("b.malkoha"), "{kind}: threads do not matter at all");
+        scene.run(&format!("{build} -j 3 -o c.malkoha twice.txt")).ok();
+        let answers = |file: &str| scene.run(&format!("query {file} asked.txt once.txt")).ok();
+        assert!(answers("a.malkoha") == answers("c.malkoha"), "{kind}: order does not matter to the answers");
+    }
+}
+
+#[test]
+fn files_without_a_number_of_keys_are_counted_first() {
+    let scene = Scene::new("counted");
+    scene.write("a.txt", lines("key", 0..30_000));
+    scene.write("b.txt", lines("key", 15_000..45_000));
+    let said = scene.run("build -o f.malkoha a.txt b.txt a.txt").ok();
+    assert!(said.contains("90,000 read"), "{said}");
+    let info: serde_json::Value = serde_json::from_str(&scene.run("info --json f.malkoha").ok()).unwrap();
+    let planned = info["planned_keys"].as_u64().unwrap();
+    assert!((45_000..48_000).contains(&planned), "{planned} keys planned for 45,000");
+    assert_eq!(scene.run("query -c f.malkoha a.txt b.txt").ok().trim(), "60000");
+}
+
+#[test]
+fn keys_come_and_go() {
+    let scene = Scene::new("change");
+    scene.write("old.txt", lines("old", 0..5000));
+    scene.write("new.txt", lines("new", 0..5000));
+    scene.run("build -o f.malkoha --keys 10k --rate 1e-6 old.txt").ok();
+    let said = scene.run("add f.malkoha new.txt").ok();
+    assert!(said.contains("5,000 read, 5,000 stored"), "{said}");
+    assert!(scene.run("add f.malkoha new.txt").ok().contains("5,000 read, 0 stored"));
+    let said = scene.run("remove f.malkoha old.txt").ok();
+    assert!(said.contains("5,000 read, 5,000 removed, 0 were not there"), "{said}");
+    assert_eq!(scene.run("query -c f.malkoha new.txt").ok().trim(), "5000");
+    assert_eq!(scene.run("query -c f.malkoha old.txt").out.trim(), "0");
+    assert!(scene.run("remove f.malkoha old.txt").ok().contains("0 removed, 5,000 were not there"));
+    assert_eq!(scene.files(), ["f.malkoha", "new.txt", "old.txt"]);
+}
+
+#[test]
+fn what_cannot_be_done_changes_nothing() {
+    let scene = Scene::new("refused");
+    scene.write("keys.txt", lines("key", 0..3000));
+    scene.run_with("build -o bloom.malkoha --keys 100 --kind bloom", "owl\n").ok();
+    let before = scene.read("bloom.malkoha");
+    scene.run("remove bloom.malkoha keys.txt").fails(&["bloom.malkoha", "cannot remove keys", "sorted"]);
+    assert!(scene.read("bloom.malkoha") == before);
+    scene.run_with("build -o small.malkoha --keys 100", "owl\n").ok();
+    let before = scene.read("small.malkoha");
+    scene.run("add small.malkoha keys.txt").fails(&["small.malkoha", "no room", "build a larger filter"]);
+    assert!(scene.read("small.malkoha") == before);
+    scene.run("build -o small.malkoha --keys 100 keys.txt").fails(&["more different keys than --keys 100"]);
+    assert!(scene.read("small.malkoha") == before);
+    assert_eq!(scene.files(), ["bloom.malkoha", "keys.txt", "small.malkoha"]);
+}
+
+#[test]
+fn info_and_verify_say_what_a_file_holds() {
+    let scene = Scene::new("info");
+    scene.run_with("build -o f.malkoha --keys 1000 --rate 2^-10 --kind windowed:3", "owl\neagle\n").ok();
+    let said = scene.run("info f.malkoha").ok();
+    for words in ["windowed:3", "2 of 1,000 planned", "0.000977 (1 in 1,024)"] {
+        assert!(said.contains(words), "{words:?} is missing: {said}");
+    }
+    let info: serde_json::Value = serde_json::from_str(&scene.run("info --json f.malkoha").ok()).unwrap();
+    assert_eq!(info["kind"], "windowed:3");
+    assert_eq!(info["keys"], 2);
+    assert!(scene.run("verify f.malkoha f.malkoha").ok().contains("f.malkoha: sound, windowed:3, 2 keys"));
+}
+
+#[test]
+fn filters_are_merged_without_their_keys() {
+    let scene = Scene::new("merge");
+    scene.write("a.txt", lines("key", 0..3000));
+    scene.write("b.txt", lines("key", 2000..5000));
+    scene.write("c.txt", lines("other", 0..3000));
+    for kind in ["sorted", "windowed:4", "semisorted", "simplified", "bloom", "blocked:2"] {
+        for name in ["a", "b", "c"] {
+            scene
+                .run(&format!("build --keys 9k --rate 1e-6 --kind {kind} -o {name}.malkoha {name}.txt"))
+                .ok();
+        }
+        let said = scene.run("merge -o all.malkoha a.malkoha b.malkoha c.malkoha").ok();
+        assert!(said.contains("9,000 in 3 filters"), "{kind}: {said}");
+        assert_eq!(scene.run("query -c all.malkoha a.txt b.txt c.txt").ok().trim(), "9000", "{kind}");
+    }
+    scene.run("build --keys 3k --rate 1e-6 -o a.malkoha a.txt").ok();
+    scene.run("build --keys 3k --rate 1e-6 -o b.malkoha b.txt").ok();
+    scene.run("build --keys 4k --rate 1e-6 -o c.malkoha c.txt").ok();
+    std::fs::remove_file(scene.path("all.malkoha")).unwrap();
+    scene.run("merge -o all.malkoha a.malkoha c.malkoha").fails(&["c.malkoha", "a.malkoha", "differ"]);
+    scene.run("merge -o all.malkoha a.malkoha b.malkoha").fails(&["b.malkoha", "a.malkoha"]);
+    scene.run("merge -o all.malkoha a.malkoha").fails(&["FILTER"]);
+    assert!(!scene.files().contains(&"all.malkoha".to_owned()));
+}
+
+#[test]
+fn copies_are_kept_if_asked_for() {
+    let scene = Scene::new("copies");
+    for name in ["a", "b"] {
+        scene.run_with(&format!("build --keys 100 --rate 1e-9 -o {name}.malkoha"), "owl\n").ok();
+    }
+    let stored = |options: &str| {
+        scene.run(&format!("merge {options} -o c.malkoha a.malkoha b.malkoha")).ok();
+        let info = scene.run("info --json c.malkoha").ok();
+        serde_json::from_str::<serde_json::Value>(&info).unwrap()["keys"].as_u64().unwrap()
+    };
+    assert_eq!(stored(""), 1);
+    assert_eq!(stored("--copies"), 2);
+}
+
+#[test]
+fn a_filter_of_a_stream_grows() {
+    let scene = Scene::new("grows");
+    let members = lines("member", 0..1_200_000);
+    let said = scene.run_with("build -o f.malkoha --rate 1% -", &members).ok();
+    assert!(said.contains("beyond its 2 links"), "{said}");
+    assert_eq!(scene.run_with("query -c f.malkoha", &members).ok().trim(), "1200000");
+    let wrong: f64 =
+        scene.run_with("query -c f.malkoha", lines("stranger", 0..100_000)).out.trim().parse().unwrap();
+    assert!(wrong <= 1000.0 + 4.0 * 1000f64.sqrt(), "{wrong} of 100,000 at a rate of at most 1 %");
+    scene.run("verify f.malkoha").ok();
+    scene.run_with("build -o g.malkoha --kind classic", "owl\n").fails(&["--keys"]);
+}

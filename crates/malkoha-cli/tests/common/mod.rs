@@ -1,0 +1,125 @@
+//! A scene for one test: an empty folder, and the built program in it.
+#![allow(dead_code, reason = "not every test uses everything")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A folder that is removed at the end.
+pub(crate) struct Scene(PathBuf);
+
+/// What a run of the program left behind.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Scene {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("malkoha-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    /// The names of all files, sorted.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let names = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// The program with arguments separated by spaces, to be run in the folder.
+    pub(crate) fn command(&self, args: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_malkoha"));
+        command.args(args.split_whitespace()).current_dir(&self.0).env_remove("NO_COLOR");
+        command
+    }
+
+    pub(crate) fn run(&self, args: &str) -> Ran {
+        self.run_with(args, "")
+    }
+
+    /// Runs the program with this standard input.
+    pub(crate) fn run_with(&self, args: &str, input: impl AsRef<[u8]>) -> Ran {
+        let mut child = self.spawn(args);
+        let mut stdin = child.stdin.take().unwrap();
+        let output = std::thread::scope(|scope| {
+            let input = input.as_ref().to_vec();
+            // A program that does not read its input closes it.
+            scope.spawn(move || stdin.write_all(&input));
+            child.wait_with_output().unwrap()
+        });
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+
+    pub(crate) fn spawn(&self, args: &str) -> Child {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl std::fmt::Display for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "it said {:?} and printed {:.500?}", self.err, self.out)
+    }
+}
+
+impl Ran {
+    /// Success, and what was printed.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "{self}");
+        self.out
+    }
+
+    /// An error whose message has all of these words.
+    #[track_caller]
+    pub(crate) fn fails(self, words: &[&str]) {
+        assert_eq!(self.code, Some(2), "{self}");
+        for word in words {
+            assert!(self.err.contains(word), "{word:?} is missing: {}", self.err);
+        }
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+    }
+}
+
+/// So many lines, each different.
+pub(crate) fn lines(name: &str, range: std::ops::Range<u32>) -> String {
+    let mut text = String::new();
+    for number in range {
+        text += name;
+        text += " ";
+        text += &number.to_string();
+        text.push('\n');
+    }
+    text
+}

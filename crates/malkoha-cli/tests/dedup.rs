@@ -1,0 +1,61 @@
+//! `dedup` of the built program.
+
+mod common;
+
+use common::{Scene, lines};
+
+#[test]
+fn first_occurrences_in_order() {
+    let scene = Scene::new("dedup");
+    let ran = scene.run_with("dedup --keys 100", "b\na\nb\n\nc\na\n\nd");
+    assert!(ran.err.contains("8 read, 5 written"), "{}", ran.err);
+    assert!(ran.err.contains("0.00 of them wrongly"), "{}", ran.err);
+    assert_eq!(ran.ok(), "b\na\n\nc\nd\n");
+    let ran = scene.run_with("dedup -q -z --keys 100", "b\0a\n\0b\0");
+    assert!(ran.err.is_empty());
+    assert_eq!(ran.ok(), "b\0a\n\0");
+}
+
+#[test]
+fn many_lines_from_several_files_on_any_number_of_threads() {
+    let scene = Scene::new("dedup-many");
+    let first = lines("line", 0..100_000);
+    scene.write("a.txt", &first);
+    scene.write("b.txt", lines("line", 50_000..150_000));
+    let expected = lines("line", 0..150_000);
+    for threads in [1, 2, 5] {
+        let args = format!("dedup --rate 1e-9 --keys 150k -j {threads} a.txt b.txt a.txt");
+        assert!(scene.run(&args).ok() == expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn the_expected_number_of_wrong_drops_is_about_the_true_one() {
+    let scene = Scene::new("dedup-rate");
+    let ran = scene.run_with("dedup --rate 1% --keys 100k", lines("line", 0..100_000));
+    let said = ran.err.clone();
+    let wrong = 100_000 - ran.ok().lines().count();
+    let expected: f64 = {
+        let line = said.lines().find(|line| line.starts_with("dropped")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    // About 480, as the rate rises from 0 to 0.96 %; four standard deviations are 88.
+    assert!((wrong as f64 - expected).abs() < 4.0 * expected.sqrt() + 1.0, "{wrong}, said {expected}");
+    assert!((300.0..700.0).contains(&expected), "{expected}");
+}
+
+#[test]
+fn too_many_lines_for_the_memory_are_an_error() {
+    let scene = Scene::new("dedup-full");
+    scene
+        .run_with("dedup --keys 100", lines("line", 0..10_000))
+        .fails(&["more different lines than --keys 100"]);
+}
+
+#[test]
+fn without_a_number_of_lines_the_filter_grows() {
+    let scene = Scene::new("dedup-grows");
+    let text = lines("line", 0..1_100_000);
+    let ran = scene.run_with("dedup -q --rate 1e-9", [text.as_str(), text.as_str()].concat());
+    assert!(ran.ok() == text);
+}

@@ -1,0 +1,179 @@
+//! Broken pipes, missing and damaged files, full disks, interrupts.
+
+mod common;
+
+use common::{Scene, lines};
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[test]
+fn files_that_are_not_there() {
+    let scene = Scene::new("missing");
+    scene.run("build -o f.malkoha nowhere.txt").fails(&["nowhere.txt", "No such file"]);
+    scene.run("build -o no/such/folder/f.malkoha").fails(&["no/such/folder", "make it"]);
+    scene.run("build -o . --keys 10").fails(&["is not a file"]);
+    scene.run("build -o /dev/null --keys 10").fails(&["/dev/null is not a file"]);
+    for command in ["query", "add", "remove", "info", "verify"] {
+        scene.run(&format!("{command} nowhere.malkoha")).fails(&["nowhere.malkoha", "No such file"]);
+    }
+    scene.run_with("build -o f.malkoha --keys 10", "owl\n").ok();
+    scene.run("query f.malkoha nowhere.txt").fails(&["cannot open nowhere.txt"]);
+    scene.run("query f.malkoha .").fails(&["Is a directory"]);
+    assert_eq!(scene.files(), ["f.malkoha"]);
+}
+
+#[test]
+fn damaged_filters_are_refused_by_every_command() {
+    let scene = Scene::new("damaged");
+    scene.write("keys.txt", lines("key", 0..1000));
+    scene.run("build -o f.malkoha keys.txt").ok();
+    let sound = scene.read("f.malkoha");
+    let mut flipped = sound.clone();
+    flipped[sound.len() / 2] ^= 1;
+    for (what, bytes) in [
+        ("flipped", flipped),
+        ("cut", sound[..sound.len() - 1].to_vec()),
+        ("longer", [&sound[..], b"x"].concat()),
+        ("empty", Vec::new()),
+        ("text", b"this is no filter at all\n".repeat(100)),
+    ] {
+        let name = format!("{what}.malkoha");
+        scene.write(&name, &bytes);
+        for command in ["query", "add", "remove", "info", "verify"] {
+            scene.run(&format!("{command} {name}")).fails(&[&name]);
+        }
+        assert!(scene.read(&name) == bytes, "{what}: a refused file is left as it is");
+    }
+}
+
+#[test]
+fn a_reader_that_stops_reading_is_no_error() {
+    let scene = Scene::new("pipe");
+    let members = lines("member", 0..200_000);
+    scene.write("members.txt", &members);
+    scene.run("build -o f.malkoha members.txt").ok();
+    for args in ["query f.malkoha members.txt", "dedup --keys 200k members.txt", "man"] {
+        let mut child = scene.spawn(args);
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args}");
+        assert!(output.stderr.is_empty(), "{args}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    // Also while the input is still open: nobody waits for its end.
+    let mut child = scene.spawn("query f.malkoha -");
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(10), "still waiting for input");
+        let _ = input.write_all(b"member 1\n");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn output_without_room_is_an_error() {
+    let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else {
+        println!("skipped: there is no /dev/full here");
+        return;
+    };
+    let scene = Scene::new("full");
+    scene.write("keys.txt", lines("key", 0..1000));
+    scene.run("build -o f.malkoha keys.txt").ok();
+    for args in [
+        "query f.malkoha keys.txt",
+        "query -c f.malkoha keys.txt",
+        "dedup --keys 1k keys.txt",
+        "plan --keys 1M --rate 1%",
+    ] {
+        let output = scene.command(args).stdout(full.try_clone().unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("cannot write to standard output"), "{args}: {said}");
+    }
+}
+
+/// A small file system in memory, where the machine lets us mount one.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    fn new(scene: &Scene) -> Option<Self> {
+        let path = scene.path("small");
+        std::fs::create_dir(&path).unwrap();
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+            .arg(&path)
+            .stderr(Stdio::null())
+            .status();
+        mount.is_ok_and(|status| status.success()).then_some(Self(path))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_filter_and_nothing_else() {
+    let scene = Scene::new("disk");
+    let Some(disk) = SmallDisk::new(&scene) else {
+        println!("skipped: mounting is not allowed here");
+        return;
+    };
+    scene.write("few.txt", lines("few", 0..10));
+    scene.write("many.txt", lines("many", 0..100_000));
+    scene.run("build -o small/f.malkoha few.txt").ok();
+    let before = scene.read("small/f.malkoha");
+    scene.run("build -o small/f.malkoha many.txt").fails(&["small/f.malkoha", "No space left"]);
+    assert!(scene.read("small/f.malkoha") == before);
+    assert_eq!(std::fs::read_dir(&disk.0).unwrap().count(), 1, "no temporary files");
+    scene.run("plan --keys 1M --rate 1% --svg small/none/plan.svg").fails(&["small/none/plan.svg"]);
+}
+
+#[test]
+fn an_interrupted_build_leaves_nothing_behind() {
+    let scene = Scene::new("interrupt");
+    for signal in ["-INT", "-TERM"] {
+        let mut child = scene.spawn("build -o f.malkoha --keys 1M -");
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(lines("key", 0..100_000).as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(said.contains("interrupted"), "{said}");
+        assert!(scene.files().is_empty(), "{:?}", scene.files());
+    }
+}
+
+#[test]
+fn a_build_interrupted_at_any_moment_leaves_a_whole_file_or_none() {
+    let scene = Scene::new("moments");
+    let keys = scene.write("keys.txt", lines("key", 0..400_000));
+    let _ = keys;
+    let start = Instant::now();
+    scene.run("build -q -o whole.malkoha --keys 400k keys.txt").ok();
+    let all = start.elapsed();
+    let whole = scene.read("whole.malkoha");
+    for part in 0..12u32 {
+        let mut child = scene.spawn("build -q -o f.malkoha --keys 400k keys.txt");
+        std::thread::sleep(all * (part + 1) / 10);
+        let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+        let code = child.wait().unwrap().code();
+        match scene.files().iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["keys.txt", "whole.malkoha"] => assert_eq!(code, Some(130)),
+            ["f.malkoha", "keys.txt", "whole.malkoha"] => {
+                assert!(scene.read("f.malkoha") == whole, "half a file");
+                std::fs::remove_file(scene.path("f.malkoha")).unwrap();
+            }
+            ref files => panic!("left behind: {files:?}"),
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The chain: a filter that grows by adding larger ones.
+//!
+//! ```text
+//!   link     1          2                  3                                    plan.rs
+//!         +------+ +------------+ +------------------------+
+//!         | P, F | |  2P, 4F    | |         4P, 4F         |   ...   places, fingerprints
+//!         +------+ +------------+ +------------------------+
+//!   keys     n          2n                 4n
+//! ```
+//!
+//! Keys go to the newest link that has room; when none has, a link is added, about twice as large and with longer
+//! fingerprints, so that the rates of all links together stay below the promise. Lookups ask every link.
+//!
+//! # Why removing loses nobody
+//!
+//! Links that are independent lose keys: asked to remove x, the chain may find a tag of y that looks like x in
+//! one link while x itself lies in another, and y looks like nothing that is left. Here links share hash bits.
+//! With signed offsets a link knows of a key its *pair*, first place and fingerprint, and nothing else. The
+//! number of pairs of each link is a multiple of that of every older link, and a pair is the hash scaled down
+//! to the number of pairs. Hence (1): keys with equal pairs in one link have equal pairs in all older links.
+//!
+//! Call a chain *sound* if its tags can be dealt out to the stored copies of keys, one to each and none left,
+//! so that every copy gets a tag that is its own pair in that tag's link. In a sound chain every stored key
+//! is found, and as many copies are counted as were stored. Every operation keeps a chain sound:
+//!
+//! - *Insert* into any link adds one copy and one tag with its pair.
+//! - *Remove* a stored x takes a tag t equal to x's pair from the newest link that has one. Let s be the tag dealt
+//!   to the copy of x; its link is that of t or older. If s is t, done. Otherwise t was dealt to a copy of some y
+//!   with the same pair in t's link. By (1) x and y have the same pair in the link of s, so that s can be dealt
+//!   to y.
+//! - *Compact* moves a tag to an older link, where its owner's pair follows from the tag alone, by (1).
+//!
+//! Copies of one key are no exception: x and y may be the same key. The argument needs that the newest link is asked
+//! first: with s in a newer link than t nothing would follow. It needs that a tag is one pair, which XOR
+//! placements do not give, where a tag stands for two; so they do not grow.
+//!
+//! Bloom kinds remove nothing and need none of this. There a key that is already found is not stored again.
+
+mod plan;
+mod store;
+
+pub(crate) use store::{bytes, from_links, numbers, read, write};
+
+pub(crate) use plan::{Growth, share};
+
+use crate::bloom::Fill;
+use crate::engine::{Counters, Engine, Flaw, Inserted};
+use crate::error::{Error, Full};
+use crate::filter::Filter;
+use crate::geometry::Geometry;
+use crate::key::KeyHash;
+
+/// Keys that a link takes until its share of the rate is used up.
+pub(crate) fn room(link: &Filter) -> u64 {
+    link.geometry().keys().saturating_sub(link.len())
+}
+
+/// Stores a key in a link if there is room.
+fn insert(link: &mut Filter, hash: KeyHash) -> Result<(), Full> {
+    if room(link) > 0 { link.insert(&hash) } else { Err(Full) }
+}
+
+/// Answers for all hashes whether any of the filters holds them: asks the first filter for all, then the next one
+/// for those that are still unknown.
+pub(crate) fn contains_in_any<'a>(
+    filters: impl Iterator<Item = &'a Filter>,
+    hashes: &[KeyHash],
+    answers: &mut [bool],
+) {
+    answers.fill(false);
+    let mut unknown: Vec<usize> = (0..hashes.len()).collect();
+    let (mut asked, mut found) = (hashes.to_vec(), Vec::new());
+    for filter in filters {
+        found.clear();
+        found.resize(asked.len(), false);
+        filter.engine().contains_batch(&asked, &mut found);
+        for (&i, &found) in unknown.iter().zip(&found) {
+            answers[i] = found;
+        }
+        unknown.retain(|&i| !answers[i]);
+        asked.clear();
+        asked.extend(unknown.iter().map(|&i| hashes[i]));
+    }
+}
+
+/// Links, the oldest first; there is always one.
+#[derive(Clone, Debug)]
+pub(crate) struct Chain {
+    geometry: Geometry,
+    growth: Growth,
+    links: Vec<Filter>,
+    /// Inserts that the chain refused, and what links counted that are no more.
+    past: Counters,
+}
+
+impl Chain {
+    /// The chain that a growing geometry describes, with one empty link.
+    pub(crate) fn new(geometry: &Geometry, growth: &Growth) -> Result<Self, Error> {
+        Ok(Self::of_links(geometry, growth, vec![Filter::new(geometry.first_link())?]))
+    }
+
+    /// The chain with these links, which follow from one another.
+    fn of_links(geometry: &Geometry, growth: &Growth, links: Vec<Filter>) -> Self {
+        Self { geometry: *geometry, growth: *growth, links, past: Counters::default() }
+    }
+
+    fn is_bloom(&self) -> bool {
+        self.geometry.kind().is_bloom()
+    }
+
+    fn newest(&mut self) -> &mut Filter {
+        self.links.last_mut().expect("there is always a link")
+    }
+
+    /// Stores a key in the newest link that has room, or in a new one.
+    fn store(&mut self, hash: KeyHash) -> Result<(), Full> {
+        // Usually the newest has room. Older ones have where keys were removed.
+        if self.links.iter_mut().rev().any(|link| insert(link, hash).is_ok()) {
+            return Ok(());
+        }
+        let stored = self.grow(1).and_then(|()| insert(self.newest(), hash));
+        stored.inspect_err(|Full| self.past.failures += 1)
+    }
+
+    /// Adds a link with room for at least so many keys, if a hash has the bits and the system the memory for it.
+    /// Otherwise nothing changes.
+    #[cold]
+    fn grow(&mut self, keys: u64) -> Result<(), Full> {
+        let newest = self.newest();
+        // A link that is half empty and yet refuses a key is asked for too many copies of that key. Without
+        // this, they would add ever larger links, each for a few of them.
+        if newest.len() < room(newest) {
+            return Err(Full);
+        }
+        let last = *newest.geometry();
+        let number = u32::try_from(self.links.len()).map_err(|_| Full)?;
+        for doublings in 1.. {
+            let next = self.growth.next_link(&self.geometry, &last, number, doublings).map_err(|_| Full)?;
+            if next.keys() >= keys {
+                self.links.push(Filter::new(next).map_err(|_| Full)?);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores keys in one link, of which it has room for all; those that find no place there, in others.
+    fn store_many(
+        &mut self,
+        link: usize,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Result<(), Full> {
+        let link = &mut self.links[link];
+        let before = (!link.is_empty()).then(|| link.clone());
+        match link.engine_mut().insert_bulk(hashes, sorted, threads) {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(Full)) => match before {
+                Some(before) => *link = before,
+                None => link.clear(),
+            },
+            None => {}
+        }
+        hashes.iter().try_for_each(|hash| self.store(*hash))
+    }
+}
+
+impl Engine for Chain {
+    fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
+        if self.is_bloom() { self.insert_unique(hash).map(|_| ()) } else { self.store(hash) }
+    }
+
+    fn insert_unique(&mut self, hash: KeyHash) -> Result<Inserted, Full> {
+        if self.contains(hash) {
+            return Ok(Inserted::Seen);
+        }
+        self.store(hash).map(|()| Inserted::Stored)
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        self.links.iter().rev().any(|link| link.engine().contains(hash))
+    }
+
+    fn remove(&mut self, hash: KeyHash) -> Option<bool> {
+        for link in self.links.iter_mut().rev() {
+            if link.engine_mut().remove(hash)? {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    fn count(&self, hash: KeyHash) -> Option<u32> {
+        self.links.iter().map(|link| link.engine().count(hash)).sum()
+    }
+
+    /// Asks the newest link first, which has most of the keys.
+    fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+        contains_in_any(self.links.iter().rev(), hashes, answers);
+    }
+
+    fn prefetch(&self, hash: KeyHash) {
+        // The newest is the largest and the first to be asked.
+        if let Some(link) = self.links.last() {
+            link.engine().prefetch(hash);
+        }
+    }
+
+    fn insert_bulk(
+        &mut self,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        if self.is_bloom() {
+            return None;
+        }
+        let mut rest = hashes;
+        let mut link = self.links.len();
+        // The newest first, then older ones, then new ones that are as large as need be.
+        while !rest.is_empty() {
+            if link == 0 {
+                if let Err(full) = self.grow(rest.len() as u64) {
+                    self.past.failures += 1;
+                    return Some(Err(full));
+                }
+                link = self.links.len();
+            }
+            link -= 1;
+            let room = usize::try_from(room(&self.links[link])).unwrap_or(usize::MAX).min(rest.len());
+            if room == 0 {
+                continue;
+            }
+            let (now, later) = rest.split_at(room);
+            if let Err(full) = self.store_many(link, now, sorted, threads) {
+                return Some(Err(full));
+            }
+            rest = later;
+        }
+        Some(Ok(()))
+    }
+
+    /// Empties the first link and drops all others.
+    fn clear(&mut self) {
+        self.past = self.counters();
+        self.links.truncate(1);
+        let first = self.newest();
+        first.clear();
+        first.engine_mut().count_on(Counters::default());
+    }
+
+    fn len(&self) -> u64 {
+        self.links.iter().map(|link| link.engine().len()).sum()
+    }
+
+    fn bytes(&self) -> usize {
+        self.links.iter().map(|link| link.engine().bytes()).sum()
+    }
+
+    /// None of its own: they are in the links.
+    fn words(&self) -> &[u64] {
+        &[]
+    }
+
+    fn stash_len(&self) -> usize {
+        self.links.iter().map(|link| link.engine().stash_len()).sum()
+    }
+
+    fn restore(&mut self, _: u64, _: Vec<(u64, u64)>) {
+        unreachable!("links are restored one by one");
+    }
+
+    fn audit(&self) -> Result<(), Flaw> {
+        self.links.iter().try_for_each(|link| link.engine().audit())
+    }
+
+    fn counters(&self) -> Counters {
+        let mut sum = self.past;
+        for link in &self.links {
+            // What one link refuses another takes; that is no failure.
+            sum.add(Counters { failures: 0, ..link.engine().counters() });
+        }
+        sum
+    }
+
+    fn count_on(&mut self, counters: Counters) {
+        for link in &mut self.links {
+            link.engine_mut().count_on(Counters::default());
+        }
+        self.past = counters;
+    }
+
+    fn clone_box(&self) -> Box<dyn Engine> {
+        Box::new(self.clone())
+    }
+
+    fn links(&self) -> &[Filter] {
+        &self.links
+    }
+
+    fn fill(&self) -> Option<Fill> {
+        let mut sum = Fill { set: 0, bits: 0, rate: 0.0 };
+        for link in &self.links {
+            let fill = link.engine().fill()?;
+            sum.set += fill.set;
+            sum.bits += fill.bits;
+            sum.rate += (1.0 - sum.rate) * fill.rate;
+        }
+        Some(sum)
+    }
+
+    fn estimate_keys(&self) -> Option<f64> {
+        self.links.iter().map(|link| link.engine().estimate_keys()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Spec};
+
+    fn chain(spec: Spec) -> Chain {
+        let geometry = spec.growing().plan().unwrap();
+        Chain::new(&geometry, geometry.growth().unwrap()).unwrap()
+    }
+
+    /// More memory than there are addresses, and more pairs than hashes: either is refused, and nothing changes.
+    #[test]
+    fn a_link_that_cannot_be_made_changes_nothing() {
+        for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Bloom, Kind::Blocked(2)] {
+            let mut chain = chain(Spec::new(100, 0.1).kind(kind));
+            for hash in 0..100u64 {
+                chain.insert(KeyHash::from_raw(crate::key::mix(hash))).unwrap();
+            }
+            let before = chain.clone();
+            for keys in [1 << 52, 1 << 61, u64::MAX] {
+                assert_eq!(chain.grow(keys), Err(Full), "{kind} {keys}");
+                assert!(chain.links == before.links);
+            }
+            chain.grow(1).unwrap();
+            assert_eq!(chain.links.len(), 2);
+        }
+    }
+
+    #[test]
+    fn too_many_copies_of_a_key_do_not_add_links_for_ever() {
+        let mut chain = chain(Spec::new(10, 0.01));
+        let egg = KeyHash::from_raw(0x1234_5678_9ABC_DEF0);
+        let stored = (0..100_000).take_while(|_| chain.insert(egg).is_ok()).count();
+        assert!(stored > 16 && chain.links.len() < 6, "{stored} copies in {} links", chain.links.len());
+        assert_eq!(chain.count(egg), Some(u32::try_from(stored).unwrap()));
+        let before = chain.clone();
+        assert_eq!(chain.insert(egg), Err(Full));
+        assert!(chain.links == before.links);
+        for _ in 0..stored {
+            assert_eq!(chain.remove(egg), Some(true));
+        }
+        assert_eq!(chain.remove(egg), Some(false));
+        assert_eq!(chain.len(), 0);
+    }
+}

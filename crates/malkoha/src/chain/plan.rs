@@ -1,0 +1,140 @@
+//! How the links of a chain follow from one another.
+//!
+//! Link number i, counted from 1, may have a part 2^-(2 floor(log2 i) + 1) of the promised rate: 1/2, twice 1/8,
+//! four times 1/32, and so on. The exponents are the lengths of Elias's gamma code; each row of equal parts adds up to
+//! half of the row before, and all of them, however many there will be, to the promise. Shares that fell by half
+//! from link to link would do as well, but would cost a bit more per key with every doubling; these cost two bits
+//! with every doubling of the *number of links*.
+
+use crate::bloom::{BlockedWish, PlainWish};
+use crate::cuckoo::Wish;
+use crate::error::Error;
+use crate::geometry::{Geometry, Layout};
+use crate::spec::Offsets;
+
+/// What later links of a chain need to know beside the numbers of earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Growth {
+    /// The load up to which links are filled; 1 for Bloom kinds.
+    pub(crate) load: f64,
+    /// How far apart the two places of a key are; not near.
+    pub(crate) offsets: Offsets,
+}
+
+/// The bits by which the rate of a link, counted from 0, is below that of the chain.
+pub(crate) const fn rate_bits(link: u32) -> u32 {
+    2 * (link + 1).ilog2() + 1
+}
+
+/// The part of the promised rate that a link has.
+pub(crate) fn share(link: u32) -> f64 {
+    (-f64::from(rate_bits(link))).exp2()
+}
+
+impl Growth {
+    /// The link after `last`, which has the number `link` counted from 0: about 2^`doublings` times as many keys, at
+    /// least three quarters of that.
+    pub(crate) fn next_link(
+        &self,
+        chain: &Geometry,
+        last: &Geometry,
+        link: u32,
+        doublings: u32,
+    ) -> Result<Geometry, Error> {
+        let rate = chain.rate() * share(link);
+        let keys = 1u64.checked_shl(doublings).and_then(|times| last.keys().checked_mul(times));
+        let keys = keys.ok_or(Error::TooLarge { keys: u64::MAX })?;
+        let (keys, layout) = match *last.layout() {
+            Layout::Cuckoo(coarse) => {
+                let wish = Wish {
+                    kind: coarse.kind,
+                    keys,
+                    load: self.load,
+                    offsets: self.offsets,
+                    stash: coarse.stash,
+                    max_steps: coarse.max_steps,
+                    shards: 1,
+                };
+                let mut bits = rate_bits(link) - rate_bits(link - 1);
+                loop {
+                    let (most, layout) = wish.refined(&coarse, (doublings, bits), rate)?;
+                    // A little fewer are no harm. Many fewer would be left out only because of fingerprints that
+                    // are short for so large a table, with one slot per place above all.
+                    if most >= keys / 4 * 3 {
+                        break (most, Layout::Cuckoo(layout));
+                    }
+                    bits += 1;
+                }
+            }
+            Layout::Bloom(_) => (keys, Layout::Bloom(PlainWish::at_rate(keys, rate)?)),
+            Layout::Blocked(last) => {
+                let wish = BlockedWish { choices: last.choices, pattern: last.pattern, cost: last.cost };
+                (keys, Layout::Blocked(wish.at_rate(keys, rate)?))
+            }
+        };
+        Ok(Geometry::new(keys, rate, chain.seed(), layout))
+    }
+
+    /// The rate that a chain is predicted to have when it has grown to n keys one by one.
+    pub(crate) fn predicted_rate(&self, chain: &Geometry, mut n: u64) -> f64 {
+        let mut link = chain.first_link();
+        let mut none = 1.0;
+        for number in 1.. {
+            let keys = n.min(link.keys());
+            none *= 1.0 - link.predicted_rate(keys);
+            n -= keys;
+            match self.next_link(chain, &link, number, 1) {
+                Ok(next) if n > 0 => link = next,
+                _ => break,
+            }
+        }
+        1.0 - none
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Spec};
+
+    #[test]
+    fn the_shares_of_all_links_add_up_to_less_than_one() {
+        assert_eq!((0..8).map(rate_bits).collect::<Vec<_>>(), [1, 3, 3, 5, 5, 5, 5, 7]);
+        let mut sum = 0.0;
+        for link in 0..100_000 {
+            sum += share(link);
+            assert!(sum < 1.0);
+        }
+    }
+
+    /// Every kind, from one key up, until a hash has no more bits.
+    #[test]
+    fn links_double_refine_one_another_and_keep_their_share_of_the_rate() {
+        let kinds = Kind::all().filter(|kind| kind.is_signed() || kind.is_bloom());
+        for kind in kinds {
+            for keys in [1, 7, 1000, 123_456] {
+                for rate in [0.3, 0.01, 1e-6] {
+                    let chain = Spec::new(keys, rate).kind(kind).growing().plan().unwrap();
+                    let growth = chain.growth().unwrap();
+                    let mut last = chain.first_link();
+                    let mut number = 0;
+                    loop {
+                        assert!(last.predicted_rate(last.keys()) <= rate * share(number), "{kind} {last:?}");
+                        number += 1;
+                        let Ok(link) = growth.next_link(&chain, &last, number, 1) else { break };
+                        assert!(2 * link.keys() >= 3 * last.keys(), "{kind} {link:?}");
+                        if let (Some(fine), Some(coarse)) = (link.cuckoo(), last.cuckoo()) {
+                            let pairs = |layout: &crate::cuckoo::CuckooLayout| {
+                                u128::from(layout.places) * u128::from(layout.fingerprints)
+                            };
+                            assert!(pairs(fine).is_multiple_of(pairs(coarse)));
+                            assert!(fine.fingerprints <= fine.tag.fingerprints());
+                        }
+                        last = link;
+                    }
+                    assert!(last.keys() > 1 << 24, "{kind} at {rate} grows to {} only", last.keys());
+                }
+            }
+        }
+    }
+}

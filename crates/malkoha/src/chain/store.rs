@@ -1,0 +1,198 @@
+//! A chain as bytes: a compound of its links, and the two numbers that later links need.
+
+use std::io::{self, Write};
+
+use crate::cuckoo::CuckooLayout;
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::geometry::{Geometry, Layout};
+use crate::spec::Offsets;
+use crate::store::{self, Form, Input};
+use crate::theory;
+
+use super::{Chain, Growth, share};
+
+/// The numbers of a chain.
+pub(crate) fn numbers(growth: &Growth) -> [u64; 2] {
+    [growth.load.to_bits(), u64::from(growth.offsets == Offsets::Whole)]
+}
+
+/// The bytes that a chain with these links takes.
+pub(crate) fn bytes(growth: &Growth, links: &[Filter]) -> u64 {
+    store::compound_bytes(&numbers(growth), &links.iter().collect::<Vec<_>>())
+}
+
+/// Writes a chain with these links.
+pub(crate) fn write(out: &mut dyn Write, growth: &Growth, links: &[Filter]) -> io::Result<()> {
+    store::write_compound(out, Form::Chain, &numbers(growth), &links.iter().collect::<Vec<_>>())
+}
+
+/// Reads a chain and verifies that its links follow from one another: removing would lose keys otherwise.
+pub(crate) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
+    let (numbers, links) = store::read_compound(input, Form::Chain)?;
+    let &[load, offsets] = numbers.as_slice() else {
+        return Err(store::bad_number(0, format!("{} numbers where a growing filter has 2", numbers.len())));
+    };
+    let begins = store::part_offsets(&numbers, &links);
+    from_links([load, offsets], links, &begins)
+}
+
+/// The growing filter with these two numbers, which are the first ones of a compound, and these links, which begin
+/// at these offsets.
+pub(crate) fn from_links(
+    [load, offsets]: [u64; 2],
+    links: Vec<Filter>,
+    begins: &[u64],
+) -> Result<Filter, Error> {
+    let Some(first) = links.first() else {
+        return Err(store::bad_number(0, "a growing filter has at least one link"));
+    };
+    let (kind, load) = (first.geometry().kind(), f64::from_bits(load));
+    let most = match theory::dense_load(kind) {
+        _ if kind.is_bloom() => 1.0,
+        Some(most) => most,
+        None => theory::planned_load(kind),
+    };
+    if !(load > 0.0 && load <= most) || (kind.is_bloom() && load < 1.0) {
+        return Err(store::bad_number(0, format!("{load} is no load of {kind} filters")));
+    }
+    let offsets = match offsets {
+        0 => Offsets::Local,
+        1 if kind.is_signed() => Offsets::Whole,
+        _ => return Err(store::bad_number(1, format!("{offsets} where 0 is local and 1 is whole"))),
+    };
+    let growth = Growth { load, offsets };
+    let geometry = first.geometry().growing(growth);
+    let grows = kind.is_bloom() || (kind.is_signed() && near_share(first.geometry()) == 0);
+    if !grows || geometry.rate() >= 1.0 {
+        return Err(Error::corrupt("link", begins[0], format!("this {kind} filter does not grow")));
+    }
+    for (number, pair) in (1u32..).zip(links.windows(2)) {
+        if let Some(what) = flaw(&geometry, number, [0, 1].map(|i| pair[i].geometry())) {
+            let what = format!("link {} does not follow from the one before it: {what}", number + 1);
+            return Err(Error::corrupt("link", begins[number as usize], what));
+        }
+    }
+    Ok(Filter::around(geometry, Box::new(Chain::of_links(&geometry, &growth, links))))
+}
+
+fn near_share(geometry: &Geometry) -> u8 {
+    geometry.cuckoo().map_or(0, |layout| layout.ring.near_share)
+}
+
+/// What is wrong with a link behind another. How large a link is planned is left open: that may change.
+fn flaw(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&'static str> {
+    let follows = match (last.layout(), link.layout()) {
+        (Layout::Cuckoo(last), Layout::Cuckoo(link)) => {
+            let pairs = |layout: &CuckooLayout| u128::from(layout.places) * u128::from(layout.fingerprints);
+            link.kind == last.kind && link.ring.near_share == 0 && pairs(link).is_multiple_of(pairs(last))
+        }
+        (Layout::Bloom(_), Layout::Bloom(_)) => true,
+        (Layout::Blocked(last), Layout::Blocked(link)) => {
+            (link.choices, link.pattern, link.cost) == (last.choices, last.pattern, last.cost)
+        }
+        _ => false,
+    };
+    let checks = [
+        (follows, "places and fingerprints are no multiple, or of another kind"),
+        (link.seed() == last.seed(), "it has another seed"),
+        (link.keys() > last.keys(), "it is not larger"),
+        (
+            link.rate().to_bits() == (chain.rate() * share(number)).to_bits(),
+            "it has another share of the rate",
+        ),
+    ];
+    checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Spec};
+
+    /// The bytes of a growing filter with these links in the stead of its own.
+    fn with_links(filter: &Filter, links: &[&Filter]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let numbers = numbers(filter.geometry().growth().unwrap());
+        store::write_compound(&mut out, Form::Chain, &numbers, links).unwrap();
+        out
+    }
+
+    fn grown(spec: Spec) -> Filter {
+        let mut filter = spec.growing().build().unwrap();
+        for key in 0..1000u64 {
+            filter.insert(&key).unwrap();
+        }
+        filter
+    }
+
+    /// Forged with right checksums: links that would lose keys, or that are none.
+    #[test]
+    fn links_that_do_not_follow_from_one_another_are_refused() {
+        for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Flexible(4), Kind::Bloom, Kind::Blocked(2)] {
+            let filter = grown(Spec::new(50, 0.01).kind(kind));
+            let links: Vec<_> = filter.engine().links().iter().collect();
+            assert!(Filter::from_bytes(&with_links(&filter, &links)).unwrap() == filter);
+            let strange = Spec::new(links[1].geometry().keys(), links[1].geometry().rate()).kind(kind);
+            let other_seed = grown(Spec::new(50, 0.01).kind(kind).seed(1));
+            let other_kind = grown(Spec::new(50, 0.01).kind(Kind::Flexible(3)));
+            let forged: [&[&Filter]; 6] = [
+                &[],
+                &[links[0], links[3]],
+                &[links[1], links[0]],
+                &[links[0], &strange.kind(Kind::Classic(4)).build().unwrap()],
+                &[links[0], &other_seed.engine().links()[1]],
+                &[links[0], &other_kind.engine().links()[1]],
+            ];
+            for links in forged {
+                let refused = Filter::from_bytes(&with_links(&filter, links));
+                assert!(matches!(refused, Err(Error::Corrupt { .. })), "{kind}: {refused:?}");
+            }
+            if kind.is_signed() {
+                let independent = strange.build().unwrap();
+                let refused = Filter::from_bytes(&with_links(&filter, &[links[0], &independent]));
+                assert!(refused.unwrap_err().to_string().contains("no multiple"), "{kind}");
+            }
+        }
+        let classic = Spec::new(50, 0.01).kind(Kind::Classic(4)).build().unwrap();
+        let refused = Filter::from_bytes(&with_links(&grown(Spec::new(50, 0.01)), &[&classic]));
+        assert!(refused.unwrap_err().to_string().contains("does not grow"));
+    }
+
+    #[test]
+    fn numbers_of_a_chain_are_looked_at() {
+        let filter = grown(Spec::new(50, 0.01));
+        let links: Vec<_> = filter.engine().links().iter().collect();
+        let load = 0.9f64.to_bits();
+        let wrong: [&[u64]; 8] = [
+            &[],
+            &[load],
+            &[load, 0, 0],
+            &[load, 2],
+            &[f64::NAN.to_bits(), 0],
+            &[0, 0],
+            &[1f64.to_bits(), 0],
+            &[(-0.5f64).to_bits(), 0],
+        ];
+        for numbers in wrong {
+            let mut out = Vec::new();
+            store::write_compound(&mut out, Form::Chain, numbers, &links).unwrap();
+            let refused = Filter::from_bytes(&out);
+            assert!(matches!(refused, Err(Error::Corrupt { .. })), "{numbers:?}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_goes_on_as_what_was_written() {
+        for kind in [Kind::Sorted, Kind::Windowed(3), Kind::Bloom] {
+            let mut filter = grown(Spec::new(50, 0.01).kind(kind));
+            let bytes = filter.to_bytes().unwrap();
+            let mut again = Filter::from_bytes(&bytes).unwrap();
+            for key in 1000..5000u64 {
+                filter.insert(&key).unwrap();
+                again.insert(&key).unwrap();
+            }
+            assert!(filter == again, "{kind}");
+        }
+    }
+}

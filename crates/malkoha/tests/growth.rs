@@ -1,0 +1,258 @@
+//! Filters that grow: no key is lost whatever is removed, and the rate stays below the promise.
+
+mod common;
+
+use common::{in_parallel, scale};
+use malkoha::testing::{Stream, exercise};
+use malkoha::{Error, Filter, Full, Inserted, Kind, Offsets, Spec};
+
+/// One kind of each sort that grows and removes.
+const REMOVING: [Kind; 6] = [
+    Kind::Sorted,
+    Kind::Flexible(4),
+    Kind::Flexible(2),
+    Kind::Windowed(2),
+    Kind::Windowed(3),
+    Kind::Windowed(4),
+];
+
+/// One kind of each sort that grows and does not.
+const BLOOMS: [Kind; 4] = [Kind::Bloom, Kind::Blocked(1), Kind::Blocked(2), Kind::Blocked(3)];
+
+/// Of keys that were never stored, so many are found.
+fn strangers_found(filter: &Filter, strangers: u64) -> u64 {
+    let mut found = 0;
+    for first in (0..strangers).step_by(1 << 16) {
+        let keys: Vec<u64> = (first..strangers.min(first + (1 << 16))).map(|key| key | 1 << 63).collect();
+        found += filter.contains_slice(&keys).into_iter().filter(|found| *found).count() as u64;
+    }
+    found
+}
+
+/// Inserts keys until so many are in, removing a stored one for every third insert. Returns those that are in.
+fn grow(filter: &mut Filter, to: u64, stream: &mut Stream) -> Vec<u64> {
+    let mut live = Vec::new();
+    let mut next = 0u64;
+    while (live.len() as u64) < to {
+        for _ in 0..3 {
+            filter.insert(&next).unwrap();
+            live.push(next);
+            next += 1;
+        }
+        let key = live.swap_remove(stream.below(live.len() as u64) as usize);
+        assert_eq!(filter.remove(&key), Ok(true), "{filter:?} lost {key}");
+    }
+    live
+}
+
+#[test]
+fn a_chain_grown_ten_thousandfold_with_removals_keeps_every_key_and_its_promise() {
+    let (to, strangers) = (scale(200_000, 10_000_000), scale(1_000_000, 20_000_000));
+    in_parallel(
+        [(Kind::Sorted, 0.001), (Kind::Windowed(2), 0.01), (Kind::Flexible(4), 0.1)],
+        |(kind, rate)| {
+            let mut filter = Spec::new(1000, rate).kind(kind).growing().build().unwrap();
+            let live = grow(&mut filter, to, &mut Stream::new(7));
+            assert_eq!(filter.len(), live.len() as u64);
+            let lost = filter.contains_slice(&live).into_iter().filter(|found| !found).count();
+            assert_eq!(lost, 0, "{kind}");
+            let found = strangers_found(&filter, strangers);
+            let stats = filter.stats();
+            println!(
+                "{kind} at {rate}: {} keys in {} links, {lost} lost, measured rate {:.3e}, predicted {:.3e}, {:.2} bits a key",
+                stats.items,
+                stats.links.len(),
+                found as f64 / strangers as f64,
+                stats.predicted_rate,
+                stats.memory_bytes as f64 * 8.0 / stats.items as f64,
+            );
+            assert!(
+                found as f64 <= rate * strangers as f64,
+                "{kind}: {found} of {strangers} strangers found"
+            );
+            assert!(stats.predicted_rate <= rate);
+            let expected = stats.predicted_rate * strangers as f64;
+            assert!(
+                (found as f64 - expected).abs() <= 4.0 * expected.sqrt(),
+                "{kind}: {found}, not {expected}"
+            );
+            // Everything can be removed again, in any order.
+            for key in live.iter().rev() {
+                assert_eq!(filter.remove(key), Ok(true), "{kind} lost {key}");
+            }
+            assert!(filter.is_empty());
+        },
+    );
+}
+
+#[test]
+fn random_histories_of_growing_filters_lose_nothing() {
+    let mut specs = Vec::new();
+    for kind in REMOVING {
+        for rate in [0.3, 0.01] {
+            for keys in [1, 100] {
+                for offsets in [Offsets::Local, Offsets::Whole] {
+                    specs.push(Spec::new(keys, rate).kind(kind).offsets(offsets).max_steps(500).growing());
+                }
+            }
+        }
+    }
+    let steps = scale(3_000, 100_000);
+    in_parallel(specs, |spec| {
+        let mut filter = spec.build().unwrap();
+        let mut stream = Stream::new(filter.geometry().bytes());
+        exercise(&mut filter, u64::MAX, steps, &mut stream);
+        // Few different keys: many copies, and many keys that look alike.
+        filter.clear();
+        exercise(&mut filter, 300, steps, &mut stream);
+    });
+}
+
+/// What a chain would do whose links had hashes of their own: the same sizes and rates, the same order of
+/// removals, and keys are lost. The chain loses none.
+#[test]
+fn independent_links_lose_keys_and_a_chain_does_not() {
+    let rate = 0.5;
+    let mut chain = Spec::new(1000, rate).growing().build().unwrap();
+    let keys: Vec<u64> = (0..7000).collect();
+    chain.insert_slice(&keys).unwrap();
+    let mut independent: Vec<Filter> = (chain.stats().links.iter().zip(1..))
+        .map(|(link, seed)| Spec::new(link.keys, link.predicted_rate).seed(seed).build().unwrap())
+        .collect();
+    assert_eq!(independent.len(), 3);
+    let mut link = 0;
+    for key in &keys {
+        while independent[link].insert(key).is_err() {
+            link += 1;
+        }
+    }
+    let (removed, kept) = keys.split_at(3500);
+    for key in removed {
+        assert_eq!(chain.remove(key), Ok(true));
+        let taken = independent.iter_mut().rev().any(|link| link.remove(key).unwrap());
+        assert!(taken || !independent.iter().any(|link| link.contains(key)));
+    }
+    let lost = |found: &dyn Fn(&u64) -> bool| kept.iter().filter(|key| !found(key)).count();
+    assert_eq!(lost(&|key| chain.contains(key)), 0);
+    let lost = lost(&|key| independent.iter().any(|link| link.contains(key)));
+    assert!(lost > 10, "independent links lost {lost} of {} keys", kept.len());
+}
+
+#[test]
+fn a_chain_of_bloom_filters_keeps_every_key_and_its_promise() {
+    in_parallel(BLOOMS, |kind| {
+        let rate = 0.01;
+        let mut filter = Spec::new(1000, rate).kind(kind).growing().build().unwrap();
+        let keys: Vec<u64> = (0..scale(60_000, 2_000_000)).collect();
+        for key in &keys {
+            filter.insert(key).unwrap();
+        }
+        assert!(filter.contains_slice(&keys).into_iter().all(|found| found), "{kind}");
+        assert!(keys.iter().all(|key| filter.contains(key)), "{kind}");
+        let links = filter.stats().links.len();
+        filter.insert_slice(&keys).unwrap();
+        assert_eq!(filter.stats().links.len(), links, "{kind}: keys that are found are not stored again");
+        let strangers = 400_000;
+        let found = strangers_found(&filter, strangers);
+        assert!(found as f64 <= rate * strangers as f64, "{kind}: {found} of {strangers}");
+        assert!(filter.stats().predicted_rate <= rate);
+        assert!((filter.estimate_keys().unwrap() / keys.len() as f64 - 1.0).abs() < 0.03, "{kind}");
+        assert!(matches!(filter.remove(&1u64), Err(Error::Unsupported { .. })));
+        assert!(matches!(filter.count(&1u64), Err(Error::Unsupported { .. })));
+    });
+}
+
+#[test]
+fn room_that_removals_leave_is_used_before_the_filter_grows() {
+    let mut filter = Spec::new(1000, 0.01).growing().build().unwrap();
+    filter.insert_slice(&(0..15_000u64).collect::<Vec<_>>()).unwrap();
+    let links = filter.stats().links.len();
+    for key in 15_000..200_000u64 {
+        assert_eq!(filter.remove(&(key - 15_000)), Ok(true));
+        filter.insert(&key).unwrap();
+    }
+    assert_eq!(filter.stats().links.len(), links, "as many keys as before");
+    assert!((185_000..200_000u64).all(|key| filter.contains(&key)));
+}
+
+#[test]
+fn many_keys_at_once_need_few_links() {
+    let keys: Vec<u64> = (0..300_000).collect();
+    for kind in REMOVING {
+        let spec = Spec::new(1000, 0.01).kind(kind).growing();
+        let mut filter = spec.build().unwrap();
+        filter.insert_slice(&keys[..100]).unwrap();
+        filter.extend(&keys[100..], 2).unwrap();
+        let stats = filter.stats();
+        assert_eq!((stats.items, stats.links.len()), (300_000, 2), "{kind}");
+        assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
+        assert!(stats.predicted_rate <= 0.01);
+        let mut single = spec.build().unwrap();
+        single.insert_slice(&keys[..100]).unwrap();
+        single.extend(&keys[100..], 1).unwrap();
+        assert!(single == filter, "{kind}: the number of threads does not matter");
+        assert_eq!(filter.remove_slice(&keys), Ok(keys.len()));
+    }
+    let blocked = Spec::new(1000, 0.01).kind(Kind::Blocked(1)).growing().build_from(&keys).unwrap();
+    assert!(blocked.contains_slice(&keys).into_iter().all(|found| found));
+}
+
+#[test]
+fn a_refused_extension_leaves_a_growing_filter_as_it_was() {
+    let mut filter = Spec::new(100, 0.01).growing().build().unwrap();
+    filter.insert_slice(&(0..1000u64).collect::<Vec<_>>()).unwrap();
+    let before = filter.clone();
+    assert_eq!(filter.extend(&vec![7u64; 100_000], 2), Err(Full), "too many copies of a key");
+    assert!(filter == before);
+    assert_eq!(filter.stats().insert_failures, 1);
+}
+
+#[test]
+fn the_face_is_that_of_every_filter() {
+    for kind in REMOVING {
+        let mut filter = Spec::new(10, 0.001).kind(kind).growing().build().unwrap();
+        assert!(filter.geometry().is_growing());
+        let small = filter.stats().memory_bytes;
+        assert_eq!(filter.insert_unique("egg"), Ok(Inserted::Stored));
+        assert_eq!(filter.insert_unique("egg"), Ok(Inserted::Seen));
+        let keys: Vec<u64> = (0..500).collect();
+        filter.insert_slice(&keys).unwrap();
+        assert_eq!(filter.insert_unique("egg"), Ok(Inserted::Seen), "found in an older link");
+        filter.insert("egg").unwrap();
+        assert_eq!(filter.count("egg"), Ok(2), "copies in different links are all counted");
+        let clone = filter.clone();
+        assert!(clone == filter);
+        assert_eq!(filter.remove("egg"), Ok(true));
+        assert!(clone != filter);
+        assert_eq!(filter.remove("egg"), Ok(true));
+        assert_eq!(filter.remove("egg"), Ok(false));
+        let stats = filter.stats();
+        let text = stats.to_string();
+        assert!(stats.links.len() > 4 && text.contains("link 5 "), "{text}");
+        assert_eq!(stats.items, stats.links.iter().map(|link| link.items).sum());
+        assert_eq!(stats.memory_bytes, stats.links.iter().map(|link| link.memory_bytes).sum());
+        assert!(filter.geometry().predicted_rate(500) <= 0.001);
+        filter.clear();
+        assert_eq!((filter.len(), filter.stats().memory_bytes), (0, small));
+        assert!(keys.iter().all(|key| !filter.contains(key)));
+    }
+}
+
+#[test]
+fn what_cannot_grow_says_so() {
+    for kind in [Kind::Classic(4), Kind::SemiSorted, Kind::Simplified(4)] {
+        let refused = Spec::new(1000, 0.01).kind(kind).growing().plan().unwrap_err();
+        assert!(refused.to_string().contains("only flexible, windowed, sorted and Bloom"), "{refused}");
+    }
+    let near = Spec::new(1000, 0.01).offsets(Offsets::Near(64)).growing().plan();
+    assert!(matches!(near, Err(Error::Option { .. })));
+    assert!(matches!(Spec::new(0, 0.01).growing().plan(), Err(Error::NoKeys)));
+    assert!(matches!(Spec::new(10, 1.5).growing().plan(), Err(Error::Rate { got: 1.5 })));
+    let blocked = Spec::new(1000, 0.01).kind(Kind::Blocked(1)).growing().build().unwrap();
+    assert_eq!(blocked.clone().merge(&blocked), Err(Error::Growing { operation: "be merged with another" }));
+    for shards in [1, 4] {
+        assert!(matches!(Spec::new(1000, 0.01).growing().sharded(shards).plan(), Err(Error::Option { .. })));
+    }
+    let in_memory = Spec::keys_in_memory(1000, 4096).growing().plan().unwrap();
+    assert!(in_memory.bytes() <= 4096 && in_memory.predicted_rate(1_000_000) <= in_memory.rate());
+}
