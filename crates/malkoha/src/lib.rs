@@ -58,6 +58,39 @@
 //!
 //! [`Sharded`] takes `&self` for everything; lookups wait for no lookup, inserts only for those in the same shard.
 //!
+//! # Keeping and merging
+//!
+//! ```
+//! use malkoha::{Filter, Spec};
+//!
+//! let spec = Spec::new(1000, 0.001);
+//! let (mut day, mut night) = (spec.build()?, spec.build()?);
+//! day.insert("malkoha").unwrap();
+//! night.insert("owl").unwrap();
+//! day.merge(&night)?;
+//! let bytes = day.to_bytes()?;
+//! assert!(Filter::from_bytes(&bytes)?.contains("owl"));
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+//!
+//! [`Filter::save`] and [`Filter::open`] do the same with files, [`Filter::map`] leaves the filter in its file. What
+//! was damaged, or was never a filter, is refused.
+//!
+//! # A value beside every key
+//!
+//! ```
+//! use malkoha::Spec;
+//!
+//! let mut shards = Spec::new(1_000_000, 0.001).values(6).build()?;
+//! shards.insert_with("cuckoo", 42)?;
+//! assert!(shards.get("cuckoo")?.contains(&42), "among the candidates, mostly alone");
+//! assert!(shards.update("cuckoo", 42, 43)?);
+//! assert!(shards.remove_with("cuckoo", 43)?);
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+//!
+//! Every cuckoo kind can have values of 1 to 16 bits, at exactly so many more bits per slot.
+//!
 //! # Which kind
 //!
 //! | need | [`Kind`] |
@@ -100,6 +133,7 @@ mod stats;
 mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod values;
 
 pub use bloom::{Cost, Pattern};
 pub use engine::Inserted;
@@ -113,3 +147,4 @@ pub use sharded::{Sharded, ShardedGeometry, ShardedSpec};
 pub use spec::{Offsets, Spec};
 pub use stats::{Level, LinkStats, Stats};
 pub use store::Mapped;
+pub use values::Values;
