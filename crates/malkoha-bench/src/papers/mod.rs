@@ -4,6 +4,7 @@
 //! predicted and measured side by side. What must hold of a record whatever its size is checked, at a tiny size by
 //! every test run.
 
+mod bloom;
 mod cuckoo;
 
 use std::error::Error;
@@ -95,7 +96,7 @@ pub(crate) struct Exhibit {
 
 /// All of them, in the order of the papers.
 pub(crate) fn exhibits() -> Vec<Exhibit> {
-    cuckoo::exhibits()
+    [cuckoo::exhibits(), bloom::exhibits()].concat()
 }
 
 /// Runs the exhibits that are asked for, writes their records, and what follows from them.
