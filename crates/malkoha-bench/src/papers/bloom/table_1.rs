@@ -163,8 +163,11 @@ fn in_folder(folder: &Path) -> Result<Vec<Genome>, Box<dyn Error>> {
     if paths.is_empty() {
         return Err(format!("{FOLDER} is {}: no .fa, .fasta or .fna there", folder.display()).into());
     }
-    let name =
-        |path: &Path| path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    // A number in front only orders them.
+    let name = |path: &Path| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        stem.trim_start_matches(|first: char| first.is_ascii_digit()).trim().to_owned()
+    };
     Ok(paths.into_iter().map(|path| Genome { name: name(&path), path, _made: None }).collect())
 }
 
@@ -174,7 +177,8 @@ fn build(path: &Path, spec: &ShardedSpec) -> Result<Sharded, Box<dyn Error>> {
     let letters = dna::letters(&fs::read(path)?);
     let filter = spec.build()?;
     thread::scope(|scope| {
-        let insert = |part| scope.spawn(|| insert(part, &filter));
+        let filter = &filter;
+        let insert = |part| scope.spawn(move || insert(part, filter));
         let threads: Vec<_> = dna::parts(&letters, THREADS).map(insert).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("inserting does not panic"))
     })?;
