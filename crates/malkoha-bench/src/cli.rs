@@ -1,5 +1,7 @@
 //! The arguments: declarations only.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::contestants::{Size, Way};
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     Speed(SpeedArgs),
     /// What a key costs as filters grow.
     Scale(ScaleArgs),
+    /// Saving, opening and mapping, beside a plain copy of the same bytes.
+    Store(StoreArgs),
 }
 
 #[derive(Clone, Debug, Args)]
@@ -143,5 +147,24 @@ pub(crate) struct ScaleArgs {
 
     /// Turns.
     #[arg(long, default_value_t = 3)]
+    pub(crate) repeats: usize,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// Filters, written as for `speed`.
+    #[arg(long, value_delimiter = ',', default_value = "sorted,windowed:2,flexible:4,classic:4,blocked:1")]
+    pub(crate) kinds: Vec<Choice>,
+
+    /// Keys in each filter.
+    #[arg(long, default_value_t = 50_000_000)]
+    pub(crate) keys: u64,
+
+    /// Where the files are written; the folder for temporary files unless told.
+    #[arg(long)]
+    pub(crate) folder: Option<PathBuf>,
+
+    /// Turns.
+    #[arg(long, default_value_t = 5)]
     pub(crate) repeats: usize,
 }

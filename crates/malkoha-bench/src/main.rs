@@ -4,6 +4,7 @@
 //! cargo run --release -p malkoha-bench -- limits
 //! cargo run --release -p malkoha-bench -- speed --quick --peers
 //! cargo run --release -p malkoha-bench -- scale
+//! cargo run --release -p malkoha-bench -- store
 //! ```
 
 mod access;
@@ -17,6 +18,7 @@ mod race;
 mod record;
 mod scale;
 mod speed;
+mod store;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -44,6 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             (speed::summary(&results), speed::table(&results))
         }
         Command::Scale(args) => alike(scale::run(&args)?),
+        Command::Store(args) => alike(store::run(&args)?),
     };
     let mut out = io::stdout().lock();
     writeln!(out, "{origin}")?;

@@ -5,7 +5,7 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 use crate::race::Operation;
 use crate::table::{Cell, Table};
-use crate::{limits, scale, speed};
+use crate::{limits, scale, speed, store};
 
 fn command(line: &str) -> Command {
     Cli::try_parse_from(line.split_whitespace()).unwrap().command
@@ -80,4 +80,13 @@ fn quick_is_small() {
     assert_eq!(args.kinds.len(), 4);
     assert!(args.sizes.iter().all(|size| size.0 <= 1 << 24));
     assert_eq!(args.fills, Some(1));
+}
+
+#[test]
+fn keeping_filters_is_measured_in_every_way() {
+    let Command::Store(args) = command("bench store --keys 20000 --repeats 2") else { panic!() };
+    let table = store::run(&args).unwrap();
+    assert_eq!(table.rows.len(), 9 * 5);
+    assert!(column(&table, "MB/s").iter().all(|cell| number(cell) > 0.0));
+    assert!(column(&table, "share").iter().all(|cell| number(cell) > 0.0));
 }

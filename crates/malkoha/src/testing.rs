@@ -4,10 +4,14 @@
 //! knows which keys must be found. [`exercise`] drives a filter and the model through the same history and
 //! panics, naming the step, as soon as the filter breaks its promise.
 
+mod hostile;
+
 use std::collections::HashMap;
 
 use crate::error::Full;
 use crate::{Filter, Inserted};
+
+pub use hostile::{damage, look_at, provoke, seal};
 
 /// A cheap stream of numbers, the same on every machine.
 #[derive(Clone, Debug)]

@@ -14,9 +14,9 @@ pub(crate) const MOST_PARTS: u64 = 1 << 16;
 pub(crate) const MOST_NUMBERS: u64 = 1 << 16;
 
 /// Where in an outline the number of parts, the number of numbers and the numbers themselves stand.
-const PARTS_OFFSET: u64 = 16;
-const COUNT_OFFSET: u64 = 24;
-const NUMBERS_OFFSET: u64 = LINE_BYTES;
+pub(super) const PARTS_OFFSET: u64 = 16;
+pub(super) const COUNT_OFFSET: u64 = 24;
+pub(super) const NUMBERS_OFFSET: u64 = LINE_BYTES;
 
 /// The bytes that a compound takes.
 pub(crate) fn compound_bytes(numbers: &[u64], parts: &[&Filter]) -> u64 {

@@ -46,11 +46,14 @@ impl Header {
         for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks().0) {
             *number = u64::from_le_bytes(*bytes);
         }
-        Ok((Numbers { numbers, base }.header()?, checksum))
+        let numbers = Numbers { numbers, base };
+        let header = numbers.meaning()?;
+        numbers.must_be(&header.numbers())?;
+        Ok((header, checksum))
     }
 
     /// The numbers of this header.
-    fn numbers(&self) -> [u64; HEADER_NUMBERS] {
+    pub(super) fn numbers(&self) -> [u64; HEADER_NUMBERS] {
         let mut numbers = [0; HEADER_NUMBERS];
         let mut set = |field: Field, number: u64| numbers[field.index()] = number;
         let geometry = &self.geometry;
@@ -98,14 +101,14 @@ impl Header {
 }
 
 /// The numbers of a header as they were read, and where in the file it begins.
-struct Numbers {
-    numbers: [u64; HEADER_NUMBERS],
-    base: u64,
+pub(super) struct Numbers {
+    pub(super) numbers: [u64; HEADER_NUMBERS],
+    pub(super) base: u64,
 }
 
 impl Numbers {
-    /// What the numbers mean, if they mean anything.
-    fn header(&self) -> Result<Header, Error> {
+    /// What the numbers mean, if they mean anything; those that follow from others are not looked at.
+    pub(super) fn meaning(&self) -> Result<Header, Error> {
         if self.get(field::HASH) != KeyHasher::ID as u64 {
             return Err(self.newer(field::HASH, "is unknown"));
         }
@@ -126,9 +129,7 @@ impl Numbers {
             return Err(self.corrupt(field::TABLE_BYTES, "the table is larger than can be counted"));
         }
         let (copies, stashed) = self.counts(&layout)?;
-        let header = Header { geometry, copies, stashed };
-        self.must_be(&header.numbers())?;
-        Ok(header)
+        Ok(Header { geometry, copies, stashed })
     }
 
     fn get(&self, field: Field) -> u64 {

@@ -19,11 +19,15 @@
 
 #[allow(dead_code, reason = "a face for filters that are made of several")]
 mod compound;
+#[cfg(test)]
+mod crash;
 mod format;
 mod header;
 mod map;
 mod record;
 mod save;
+#[cfg(any(test, feature = "testing"))]
+mod seal;
 mod section;
 #[cfg(test)]
 mod tests;
@@ -43,6 +47,8 @@ pub(crate) use compound::{
 pub(crate) use format::{Form, MOST_COPIES};
 pub use map::Mapped;
 pub(crate) use save::save;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use seal::seal;
 pub(crate) use section::Input;
 
 /// What `write` writes, as bytes; `size` is how many there will be.

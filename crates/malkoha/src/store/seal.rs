@@ -1,0 +1,86 @@
+//! Making bytes fit their numbers again, for tests and fuzzers that change them: an enemy can do the same, and the
+//! checks behind the checksums are there for him.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::compound::{COUNT_OFFSET, NUMBERS_OFFSET, PARTS_OFFSET};
+use super::format::{Form, HEADER_NUMBERS, PREFIX_BYTES, STASH_ENTRY_BYTES, field};
+use super::header::Numbers;
+use super::section::section_bytes;
+
+/// Bytes beyond which no section is made.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Makes bytes as consistent as they can be made: numbers that follow from others, the length of every section,
+/// and all checksums. What the other numbers and the content are is left as it is.
+pub(crate) fn seal(bytes: &mut Vec<u8>) {
+    let mut at = 0;
+    let mut parts = 1;
+    if bytes.len() < PREFIX_BYTES {
+        return;
+    }
+    if number(bytes, 8) >> 32 != Form::Single as u64 {
+        parts = number(bytes, PARTS_OFFSET).min(16);
+        let content = number(bytes, COUNT_OFFSET).saturating_mul(8).saturating_add(NUMBERS_OFFSET);
+        if seal_section(bytes, &mut at, content, 0).is_none() {
+            return;
+        }
+    }
+    for _ in 0..parts {
+        if seal_record(bytes, &mut at).is_none() {
+            return;
+        }
+    }
+    bytes.truncate(at);
+}
+
+/// Seals the record that begins at `at`, and goes on behind it. `None` if it is absurdly large.
+fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<()> {
+    let begin = *at;
+    let header = 8 * HEADER_NUMBERS as u64;
+    resize(bytes, begin, header)?;
+    let mut numbers = [0; HEADER_NUMBERS];
+    for (i, number) in numbers.iter_mut().enumerate() {
+        *number = self::number(bytes, (begin + 8 * i) as u64);
+    }
+    if let Ok(meaning) = (Numbers { numbers, base: 0 }).meaning() {
+        numbers = meaning.numbers();
+    }
+    for (i, number) in numbers.iter().enumerate() {
+        bytes[begin + 8 * i..begin + 8 * i + 8].copy_from_slice(&number.to_le_bytes());
+    }
+    let mut checksum = seal_section(bytes, at, header, 0)?;
+    let stash = numbers[field::STASHED.index()].saturating_mul(STASH_ENTRY_BYTES);
+    if stash > 0 {
+        checksum = seal_section(bytes, at, stash, checksum)?;
+    }
+    seal_section(bytes, at, numbers[field::TABLE_BYTES.index()], checksum).map(|_| ())
+}
+
+/// Gives the section at `at` so much content, zeros and a checksum, which it returns.
+fn seal_section(bytes: &mut Vec<u8>, at: &mut usize, content: u64, before: u64) -> Option<u64> {
+    let begin = *at;
+    resize(bytes, begin, content)?;
+    let end = begin + usize::try_from(section_bytes(content)?).ok()?;
+    let content = begin + usize::try_from(content).ok()?;
+    bytes[content..end].fill(0);
+    let checksum = xxh3_64_with_seed(&bytes[begin..end - 8], before);
+    bytes[end - 8..end].copy_from_slice(&checksum.to_le_bytes());
+    *at = end;
+    Some(checksum)
+}
+
+/// Makes sure that a section with so much content is there.
+fn resize(bytes: &mut Vec<u8>, begin: usize, content: u64) -> Option<()> {
+    let length = section_bytes(content).filter(|length| *length <= MOST_BYTES)?;
+    let end = begin + usize::try_from(length).ok()?;
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    Some(())
+}
+
+fn number(bytes: &[u8], offset: u64) -> u64 {
+    let offset = usize::try_from(offset).expect("inside the bytes");
+    u64::from_le_bytes(bytes[offset..offset + 8].try_into().expect("eight bytes"))
+}

@@ -1,0 +1,113 @@
+//! Bytes that an enemy made: what can be done to a filter that came from them.
+
+use super::Stream;
+use crate::bloom::Cost;
+use crate::{Error, Filter, Layout};
+
+/// Makes bytes that were changed consistent again: the numbers that follow from others, the lengths of the sections,
+/// and all checksums. An enemy can do that too.
+pub fn seal(bytes: &mut Vec<u8>) {
+    crate::store::seal(bytes);
+}
+
+/// Reads a filter from bytes that nobody vouches for and, if it is accepted, does with it everything that can be
+/// done with a filter. Returns why it was refused.
+///
+/// # Panics
+///
+/// If anything panics, or if a filter that was accepted does not write the bytes that it was read from, or loses
+/// a key that it takes.
+pub fn provoke(bytes: &[u8]) -> Result<(), Error> {
+    let mut filter = Filter::from_bytes(bytes)?;
+    assert!(filter.to_bytes()? == bytes, "what is accepted is written again as it was read");
+    look_at(&filter);
+    let mut stream = Stream::new(bytes.len() as u64);
+    // Full tables take as many steps as they may; let there be fewer inserts where that is many.
+    let steps = filter.geometry().cuckoo().map_or(1, |layout| u64::from(layout.max_steps));
+    let inserts = (200_000 / steps).clamp(2, 100);
+    for _ in 0..inserts {
+        let key = stream.draw();
+        if filter.insert(&key).is_ok() {
+            assert!(filter.contains(&key), "a key that is stored is found");
+        }
+        let _ = filter.insert_unique(&stream.draw());
+        let _ = filter.remove(&stream.draw());
+        if stream.below(2) == 0 {
+            let _ = filter.remove(&key);
+        }
+    }
+    let keys: Vec<u64> = (0..inserts).map(|_| stream.draw()).collect();
+    let _ = filter.extend(&keys, 2);
+    let other = filter.clone();
+    let _ = filter.merge(&other);
+    let _ = filter.merge_unique(&other);
+    look_at(&filter);
+    let again = filter.to_bytes()?;
+    assert!(Filter::from_bytes(&again)? == filter, "it is as sound as before");
+    filter.clear();
+    assert!(filter.is_empty());
+    Ok(())
+}
+
+/// Asks a filter everything that can be asked without changing it.
+pub fn look_at(filter: &Filter) {
+    let keys: Vec<u64> = (0..100).collect();
+    for (key, found) in keys.iter().zip(filter.contains_slice(&keys)) {
+        assert_eq!(filter.contains(key), found, "a slice answers as single calls do");
+        let _ = filter.count(key);
+    }
+    let copy = filter.clone();
+    assert!(copy == *filter, "a copy is equal");
+    let _ = format!("{filter:?} {}", filter.stats());
+    let _ = filter.fill();
+    // With choices some numbers take the model of the block load: a tenth of a second, too long for many.
+    let quick = match filter.geometry().layout() {
+        Layout::Blocked(layout) => layout.choices == 1 && layout.cost == Cost::default(),
+        _ => true,
+    };
+    if quick {
+        let _ = (filter.estimate_keys(), filter.geometry().load(), filter.geometry().bits_per_key());
+        let _ = filter.geometry().predicted_rate(u64::MAX);
+    }
+}
+
+/// Changes bytes in one of the ways that matter: a bit, a byte, a number, a run of bytes.
+pub fn damage(bytes: &mut [u8], stream: &mut Stream) {
+    #[expect(clippy::cast_possible_truncation, reason = "below a length")]
+    let mut below = |bound: usize| stream.below(bound as u64) as usize;
+    if bytes.len() < 8 {
+        return;
+    }
+    let numbers = bytes.len() / 8;
+    match below(5) {
+        0 => bytes[below(bytes.len())] ^= 1 << below(8),
+        #[expect(clippy::cast_possible_truncation, reason = "a byte")]
+        1 => bytes[below(bytes.len())] = below(256) as u8,
+        2 => {
+            // A number of the header, most of which are small, becomes another.
+            let at = 8 * below(numbers.min(38));
+            let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+            let new = match below(8) {
+                0 => old.wrapping_add(1),
+                1 => old.wrapping_sub(1),
+                2 => old.wrapping_mul(2),
+                3 => old / 2,
+                4 => 1 << below(64),
+                5 => u64::MAX >> below(64),
+                6 => below(300) as u64,
+                _ => 0,
+            };
+            bytes[at..at + 8].copy_from_slice(&new.to_le_bytes());
+        }
+        3 => {
+            let (from, to) = (8 * below(numbers), 8 * below(numbers));
+            bytes.copy_within(from..from + 8, to);
+        }
+        _ => {
+            let begin = below(bytes.len());
+            let end = (begin + 1 + below(64)).min(bytes.len());
+            let fill = [0, 0xFF, 0x55][below(3)];
+            bytes[begin..end].fill(fill);
+        }
+    }
+}

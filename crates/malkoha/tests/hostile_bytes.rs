@@ -1,0 +1,316 @@
+//! Bytes that were damaged, cut, or made by an enemy.
+
+mod common;
+#[path = "common/golden.rs"]
+mod golden;
+
+use malkoha::testing::{Stream, damage, provoke, seal};
+use malkoha::{Error, Filter};
+
+/// Whether an error says what is wrong and where.
+fn says_where(error: &Error) -> bool {
+    let named = matches!(error, Error::Corrupt { .. } | Error::Newer { .. });
+    // A flipped bit may make one form of another, which is then no such thing.
+    (named && error.to_string().contains("at byte")) || matches!(error, Error::Form { .. })
+}
+
+#[test]
+fn every_flipped_bit_of_every_golden_file_is_refused() {
+    common::in_parallel(golden::files(), |(name, bytes)| {
+        let mut damaged = bytes.clone();
+        for bit in 0..bytes.len() * 8 {
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let refused = golden::read(&name, &damaged).map(|_| ());
+            let error = refused.expect_err(&format!("{name}: bit {bit}"));
+            assert!(says_where(&error), "{name}: bit {bit}: {error}");
+            damaged[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!(damaged == bytes);
+    });
+}
+
+#[test]
+fn every_cut_and_every_longer_golden_file_is_refused() {
+    for (name, bytes) in golden::files() {
+        for end in 0..bytes.len() {
+            let error = golden::read(&name, &bytes[..end]).map(|_| ()).unwrap_err();
+            let Error::Corrupt { offset, .. } = error else { panic!("{name}: {end}: {error}") };
+            assert!(offset <= end as u64, "{name}: {end}: {error}");
+        }
+        for more in [1, 7, 64, 512] {
+            let longer = [&bytes[..], &vec![0; more]].concat();
+            let error = golden::read(&name, &longer).map(|_| ()).unwrap_err();
+            let expected = bytes.len() as u64;
+            assert!(
+                matches!(error, Error::Corrupt { part: "end", offset, .. } if offset == expected),
+                "{name}: {error}"
+            );
+        }
+    }
+}
+
+/// Golden files, damaged and then sealed, so that everything but the damage is right. What is accepted is put to
+/// all uses.
+#[test]
+fn forged_files_are_refused_or_harmless() {
+    let rounds = common::scale(100, 20_000);
+    let files = golden::files();
+    let singles = files.into_iter().filter(|(_, bytes)| Filter::from_bytes(bytes).is_ok());
+    let accepted = std::sync::atomic::AtomicU64::new(0);
+    common::in_parallel(singles.enumerate(), |(number, (_, bytes))| {
+        let mut stream = Stream::new(number as u64);
+        for _ in 0..rounds {
+            let mut forged = bytes.clone();
+            for _ in 0..=stream.below(3) {
+                damage(&mut forged, &mut stream);
+            }
+            seal(&mut forged);
+            match provoke(&forged) {
+                Ok(()) => _ = accepted.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+                Err(error) => assert!(says_where(&error), "{error}"),
+            }
+        }
+    });
+    // Otherwise the seal would be at fault, and nothing behind it was tried.
+    assert!(accepted.into_inner() >= rounds, "some forged files are sound");
+}
+
+/// Changes one number of a golden file and seals it.
+fn with_number(name: &str, offset: usize, number: u64) -> Result<Filter, Error> {
+    let mut bytes = std::fs::read(golden::path(name)).unwrap();
+    bytes[offset..offset + 8].copy_from_slice(&number.to_le_bytes());
+    seal(&mut bytes);
+    Filter::from_bytes(&bytes)
+}
+
+#[test]
+fn absurd_numbers_are_refused_by_name() {
+    let cases = [
+        ("sorted", 16, 2, "hash"),
+        ("sorted", 32, 9, "kind"),
+        ("sorted", 32, 0, "kind"),
+        ("flexible-4", 40, 9, "slots per place or choices"),
+        ("windowed-2", 40, 1, "slots per place or choices"),
+        ("blocked-2", 40, 5, "slots per place or choices"),
+        ("sorted", 48, 0, "planned keys"),
+        ("sorted", 48, u64::MAX, "planned keys"),
+        ("sorted", 56, f64::NAN.to_bits(), "planned rate"),
+        ("sorted", 56, (-0.1f64).to_bits(), "planned rate"),
+        ("sorted", 64, 0, "copies"),
+        ("sorted", 64, u64::MAX, "copies"),
+        ("bloom", 64, 0, "copies"),
+        ("bloom", 64, 3, "copies"),
+        ("bloom", 64, u64::MAX, "copies"),
+        ("sorted", 72, 17, "stash entries"),
+        ("bloom", 72, 1, "stash entries"),
+        ("sorted", 128, 0, "places"),
+        ("sorted", 128, 1 << 60, "places"),
+        ("sorted", 128, 1 << 50, "table"),
+        ("classic-4", 128, 65, "places"),
+        ("simplified-4", 128, 1, "places"),
+        ("windowed-4", 128, 7, "places"),
+        ("sorted", 144, 3, "tag bits"),
+        ("sorted", 144, 61, "tag bits"),
+        ("windowed-3", 144, u64::MAX, "tag bits"),
+        ("simplified-4", 160, 0, "subtable bits"),
+        ("simplified-4", 160, 41, "subtable bits"),
+        ("flexible-4", 176, 0, "most offset"),
+        ("flexible-4", 176, u64::MAX, "most offset"),
+        ("flexible-near", 184, 193, "near share"),
+        ("flexible-near", 192, 3, "near group"),
+        ("windowed-near", 192, 2, "near group"),
+        ("sorted", 200, 65_537, "stash room"),
+        ("sorted", 200, 0, "stash entries"),
+        ("sorted", 208, 0, "most steps"),
+        ("sorted", 208, 1_000_001, "most steps"),
+        ("bloom", 256, 0, "bits or blocks"),
+        ("bloom", 256, u64::MAX, "table bytes"),
+        ("blocked-2", 256, u64::MAX, "table bytes"),
+        ("blocked-2", 256, 1 << 50, "table"),
+        ("bloom", 264, 0, "key bits"),
+        ("bloom", 264, 49, "key bits"),
+        ("blocked-2", 264, 33, "key bits"),
+        ("blocked-1-spread", 264, 9, "key bits"),
+        ("blocked-2", 272, 0, "pattern"),
+        ("blocked-2", 272, 4, "pattern"),
+        ("blocked-2", 280, 4, "cost"),
+        ("blocked-2", 288, f64::NAN.to_bits(), "key bits"),
+    ];
+    for (name, offset, number, expected) in cases {
+        let error = with_number(name, offset, number).map(|_| ()).expect_err(expected);
+        let (Error::Corrupt { part, .. } | Error::Newer { part, .. }) = error else { panic!("{error}") };
+        assert_eq!(part, expected, "{name}: {number} at {offset}: {error}");
+    }
+}
+
+/// Numbers that follow from others, or that no version knows yet, are refused though the checksum fits.
+#[test]
+fn numbers_that_follow_or_are_reserved_must_be_what_they_are() {
+    use xxhash_rust::xxh3::xxh3_64;
+    for (name, bytes) in golden::files() {
+        if bytes[12] != 0 {
+            continue;
+        }
+        let known: Vec<usize> =
+            (16..88).step_by(8).chain((128..240).step_by(8)).chain((256..296).step_by(8)).collect();
+        for offset in (16..504).step_by(8) {
+            let mut forged = bytes.clone();
+            forged[offset] ^= 1;
+            let checksum = xxh3_64(&forged[..504]);
+            forged[504..512].copy_from_slice(&checksum.to_le_bytes());
+            let error = Filter::from_bytes(&forged).map(|_| ()).expect_err(&format!("{name}: {offset}"));
+            if !known.contains(&offset) {
+                assert!(
+                    matches!(error, Error::Newer { part: "reserved number", offset: at, .. } if at == offset as u64),
+                    "{name}: {error}"
+                );
+            }
+            // Table bytes, slots, fingerprints and least offset follow from other numbers.
+            let cuckoo = (1..=6).contains(&bytes[32]);
+            let follows = matches!(offset, 80) || cuckoo && matches!(offset, 136 | 152 | 168);
+            let named = matches!(error, Error::Corrupt { offset: at, .. } if at == offset as u64);
+            assert!(named || !follows, "{name}: {error}");
+            assert!(says_where(&error), "{name}: {error}");
+        }
+    }
+}
+
+/// Slots that no key has, each under the right checksums.
+#[test]
+fn impossible_content_is_refused() {
+    let refuse = |name: &str, change: &dyn Fn(&mut [u8]), expected: &str| {
+        let mut bytes = std::fs::read(golden::path(name)).unwrap();
+        let stash = u64::from_le_bytes(bytes[72..80].try_into().unwrap()) as usize * 24;
+        let table = 512 + if stash > 0 { (stash + 8).next_multiple_of(64) } else { 0 };
+        // Changes are made to the table alone; the slots that they touch are emptied first.
+        bytes[table..table + 16].fill(0);
+        let end = bytes.len() - 64;
+        change(&mut bytes[table..end]);
+        seal(&mut bytes);
+        let error = Filter::from_bytes(&bytes).map(|_| ()).expect_err(name).to_string();
+        assert!(error.contains("table at byte") && error.contains(expected), "{name}: {error}");
+    };
+    let fingerprint = "a fingerprint that no key has";
+    let window = "a window outside the table";
+    // Tags of q bits with a stamp and no fingerprint: the highest bit of the first slot.
+    let stamped = |q: usize| move |table: &mut [u8]| table[(q - 1) / 8] |= 1 << ((q - 1) % 8);
+    let width = |name: &str| {
+        let bytes = std::fs::read(golden::path(name)).unwrap();
+        u64::from_le_bytes(bytes[144..152].try_into().unwrap()) as usize
+    };
+    refuse("flexible-4", &stamped(width("flexible-4")), fingerprint);
+    refuse("windowed-2", &stamped(width("windowed-2")), fingerprint);
+    // Simplified: upper bits of a fingerprint whose lowest are all zero.
+    refuse("simplified-4", &stamped(width("simplified-4")), fingerprint);
+    // Windows of three: the highest tags are beyond the last fingerprint.
+    let q = width("windowed-3");
+    refuse("windowed-3", &|table| (0..q).for_each(|bit| table[bit / 8] |= 1 << (bit % 8)), fingerprint);
+    // Rank 1 in the very first slot: its window would begin before the table.
+    let q = width("windowed-2");
+    let rank = q - 2;
+    refuse(
+        "windowed-2",
+        &|table| {
+            table[0] |= 1;
+            table[rank / 8] |= 1 << (rank % 8)
+        },
+        window,
+    );
+    // A sorted bucket with the highest number, and one out of order.
+    refuse("sorted", &|table| table[..2].copy_from_slice(&[0xFF, 0x0F]), "beyond the last");
+    refuse("sorted", &|table| table[1] |= 0x10, "not in order");
+    refuse("semisorted", &|table| table[..2].copy_from_slice(&[0xFF, 0x0F]), "beyond the last");
+    for name in ["sorted", "windowed-4", "classic-1", "bloom", "blocked-2"] {
+        refuse(name, &|table| *table.last_mut().unwrap() = 1, "beyond the end");
+    }
+}
+
+/// The last window begins l slots before the end: a tag of rank 0 in the last slot is in none.
+#[test]
+fn windows_beyond_the_end_are_refused() {
+    for (name, l) in [("windowed-2", 2), ("windowed-3", 3), ("windowed-4", 4)] {
+        let mut bytes = std::fs::read(golden::path(name)).unwrap();
+        let number =
+            |offset: usize| u64::from_le_bytes(bytes[offset..offset + 8].try_into().unwrap()) as usize;
+        let (q, slots, stash) = (number(144), number(136), number(72) * 24);
+        let table = 512 + if stash > 0 { (stash + 8).next_multiple_of(64) } else { 0 };
+        for slot in slots - l + 1..slots {
+            for bit in 0..q {
+                let at = slot * q + bit;
+                bytes[table + at / 8] &= !(1 << (at % 8));
+            }
+            // Fingerprint 1, side first, rank 0.
+            let at = slot * q;
+            bytes[table + at / 8] |= 1 << (at % 8);
+        }
+        seal(&mut bytes);
+        let error = Filter::from_bytes(&bytes).map(|_| ()).expect_err(name).to_string();
+        assert!(error.contains("a window outside the table"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn impossible_stashes_are_refused() {
+    let bytes = std::fs::read(golden::path("sorted")).unwrap();
+    let entries = u64::from_le_bytes(bytes[72..80].try_into().unwrap()) as usize;
+    assert!(entries >= 2, "there is something to disorder");
+    let refuse = |change: &dyn Fn(&mut [u8]), expected: &str| {
+        let mut forged = bytes.clone();
+        change(&mut forged[512..]);
+        seal(&mut forged);
+        let error = Filter::from_bytes(&forged).map(|_| ()).expect_err(expected).to_string();
+        assert!(error.contains("stash at byte") && error.contains(expected), "{error}");
+    };
+    refuse(&|stash| stash[..8].copy_from_slice(&u64::MAX.to_le_bytes()), "a place that no key");
+    refuse(&|stash| stash[8..16].copy_from_slice(&0u64.to_le_bytes()), "a fingerprint that no key has");
+    refuse(&|stash| stash[8..16].copy_from_slice(&u64::MAX.to_le_bytes()), "a fingerprint that no key has");
+    refuse(&|stash| stash[24..32].copy_from_slice(&0u64.to_le_bytes()), "out of order");
+    refuse(&|stash| stash[16] = 1, "a value");
+}
+
+/// What is mapped without being verified may hold anything.
+#[test]
+fn damaged_maps_answer_something() {
+    let folder = std::env::temp_dir().join(format!("malkoha-hostile-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut stream = Stream::new(11);
+    for (name, spec) in golden::specs() {
+        let bytes = std::fs::read(golden::path(&name)).unwrap();
+        let table = bytes.len() - 64 - spec.plan().unwrap().bytes() as usize;
+        for round in 0..6 {
+            let mut damaged = bytes.clone();
+            let end = damaged.len();
+            match round {
+                0 => damaged[table..end].fill(0xFF),
+                1 => damaged[table..end].fill(0),
+                _ => damaged[table..end].iter_mut().for_each(|byte| *byte = stream.draw() as u8),
+            }
+            let path = folder.join(&name);
+            std::fs::write(&path, &damaged).unwrap();
+            let mapped = Filter::map(&path).unwrap();
+            for key in 0..300u64 {
+                let found = mapped.contains(&key);
+                assert_eq!(mapped.contains_slice(&[key]), [found]);
+                let _ = mapped.count(&key);
+            }
+            let _ = format!("{} {mapped:?} {}", mapped.len(), mapped.stats());
+            assert!(
+                mapped.verify().is_err() && mapped.load().is_err(),
+                "{name}: damage is noticed when asked for"
+            );
+        }
+        // The header of a map is verified, and so are stash and length.
+        for at in (0..table).step_by(41).chain([bytes.len()]) {
+            let mut damaged = bytes.clone();
+            if at == bytes.len() {
+                damaged.push(0)
+            } else {
+                damaged[at] ^= 0x10
+            }
+            let path = folder.join("header");
+            std::fs::write(&path, &damaged).unwrap();
+            assert!(Filter::map(&path).is_err(), "{name}: {at}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
