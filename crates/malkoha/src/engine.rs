@@ -1,9 +1,10 @@
 //! The face that every filter shows inside this crate, and what it counts.
 
 use crate::bloom::Fill;
-use crate::error::Full;
+use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::key::{KeyHash, KeyHasher};
+use crate::values::Values;
 
 /// What became of a key that was to be stored only once.
 ///
@@ -45,6 +46,9 @@ impl Counters {
         self.most_steps = self.most_steps.max(other.most_steps);
     }
 }
+
+/// An entry of a stash: place, fingerprint and value.
+pub(crate) type Stashed = (u64, u64, u16);
 
 /// Content that no history gives a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +113,42 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         None
     }
 
-    /// A hash for every stored copy, which the filter cannot tell from that of the key that was stored; `None`
-    /// if this kind of filter does not know.
-    fn hashes(&self) -> Option<Box<dyn Iterator<Item = KeyHash> + '_>> {
+    /// Stores one copy of a key with a value. This and the three that follow are refused by filters without
+    /// values, and for values that are too wide.
+    fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
+        let _ = (hash, value);
+        Err(Error::NoValues)
+    }
+    /// The values of all copies that look like a key, ascending.
+    fn get(&self, hash: KeyHash) -> Result<Values, Error> {
+        let _ = hash;
+        Err(Error::NoValues)
+    }
+    /// Gives one copy of a key with the value `old` the value `new`, and says whether there was one.
+    fn update(&mut self, hash: KeyHash, old: u16, new: u16) -> Result<bool, Error> {
+        let _ = (hash, old, new);
+        Err(Error::NoValues)
+    }
+    /// Removes one copy of a key with a value, and says whether there was one.
+    fn remove_with(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
+        let _ = (hash, value);
+        Err(Error::NoValues)
+    }
+    /// Like `insert_bulk`, each key with its value; the values have been checked.
+    fn insert_bulk_with(
+        &mut self,
+        hashes: &[KeyHash],
+        values: &[u16],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        let _ = (hashes, values, sorted, threads);
+        None
+    }
+
+    /// A hash and the value of every stored copy; the filter cannot tell the hash from that of the key that was
+    /// stored. `None` if this kind of filter does not know.
+    fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {
         None
     }
 
@@ -120,15 +157,15 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn bytes(&self) -> usize;
     /// The content: the words of the table,
     fn words(&self) -> &[u64];
-    /// and what is kept outside it, by place and fingerprint.
-    fn stash_entries(&self) -> Vec<(u64, u64)> {
+    /// and what is kept outside it.
+    fn stash_entries(&self) -> Vec<Stashed> {
         Vec::new()
     }
     fn stash_len(&self) -> usize {
         0
     }
     /// Takes over what a file says: the number of copies and the stash. The words are there already.
-    fn restore(&mut self, len: u64, stash: Vec<(u64, u64)>);
+    fn restore(&mut self, len: u64, stash: Vec<Stashed>);
     /// Refuses a stash that no history gives.
     fn audit_stash(&self) -> Result<(), Flaw> {
         Ok(())

@@ -154,6 +154,30 @@ pub enum Error {
         /// Keys given.
         keys: u64,
     },
+    /// A key was to be stored with a value, and found no room. The filter has not changed since the keys before it.
+    Full {
+        /// Keys of the same call that were stored before it.
+        done: usize,
+    },
+    /// Values of this width do not exist.
+    ValueBits {
+        /// Bits asked for.
+        got: u32,
+    },
+    /// A tag for the rate and a value of this width do not fit one slot.
+    SlotBits {
+        /// Bits of the value.
+        value_bits: u32,
+    },
+    /// A value is too wide for the filter.
+    Value {
+        /// The value.
+        got: u16,
+        /// Bits that the filter has for values.
+        bits: u32,
+    },
+    /// The filter has no values.
+    NoValues,
     /// The operating system did not give the memory.
     Allocation {
         /// Bytes asked for.
@@ -261,6 +285,24 @@ impl fmt::Display for Error {
             }
             Self::TooManyKeys { keys } => {
                 write!(f, "the filter has no room for all of the {keys} keys given; plan it for as many")
+            }
+            Self::Full { done: 0 } => fmt::Display::fmt(&Full, f),
+            Self::Full { done } => fmt::Display::fmt(&FullAt { done: *done }, f),
+            Self::ValueBits { got } => {
+                write!(f, "values of {got} bits are not possible; ask for 1 to 16 bits, or for no values")
+            }
+            Self::SlotBits { value_bits } => write!(
+                f,
+                "a tag for this rate and a value of {value_bits} bits do not fit the 64 bits of a slot; ask for a higher rate \
+                 or narrower values"
+            ),
+            Self::Value { got, bits } => write!(
+                f,
+                "the value {got} does not fit the {bits} bits that this filter has for values; plan it with more, or store \
+                 a smaller value"
+            ),
+            Self::NoValues => {
+                f.write_str("this filter has no values; plan it with Spec::values, of a cuckoo kind")
             }
             Self::Allocation { bytes } => {
                 write!(

@@ -1,5 +1,7 @@
 //! `Filter`: the built one, whatever its kind.
 
+mod values;
+
 use core::fmt;
 
 use crate::bits::Words;
@@ -134,7 +136,8 @@ impl Filter {
         self.engine.contains(key.hash(&self.hasher))
     }
 
-    /// Removes one copy of a key; `false` if none was there, and then nothing has changed.
+    /// Removes one copy of a key, in filters with values one with value 0; `false` if none was there, and then
+    /// nothing has changed.
     ///
     /// Only for keys that are stored: removing another key that happens to look the same makes the stored one
     /// disappear.
@@ -207,10 +210,15 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn extend<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
+        self.all_or_nothing(|filter| filter.extend_in_order_of_places(keys, threads.clamp(1, MOST_THREADS)))
+    }
+
+    /// Stores many keys as a whole: if some find no room, the content from before is there again.
+    fn all_or_nothing(&mut self, store: impl FnOnce(&mut Self) -> Result<(), Full>) -> Result<(), Full> {
         // Bloom kinds never refuse. An empty filter that has grown is not what a cleared one is.
         let restorable = !self.geometry.is_growing() && (self.is_empty() || self.geometry.kind().is_bloom());
         let before = if restorable { None } else { Some(self.engine.clone_box()) };
-        self.extend_in_order_of_places(keys, threads.clamp(1, MOST_THREADS)).inspect_err(|Full| {
+        store(self).inspect_err(|Full| {
             let failures = self.engine.counters();
             match before {
                 Some(engine) => self.engine = engine,
@@ -228,8 +236,6 @@ impl Filter {
     ) -> Result<(), Full> {
         let (mut hashes, mut sorted) = (Vec::new(), Vec::new());
         for keys in keys.chunks(BULK) {
-            hashes.clear();
-            hashes.resize(keys.len(), KeyHash::from_raw(0));
             self.hash_all(keys, &mut hashes, threads);
             let stored = self.engine.insert_bulk(&hashes, &mut sorted, threads);
             stored.unwrap_or_else(|| self.insert_slice(&hashes).map_err(|FullAt { .. }| Full))?;
@@ -237,8 +243,10 @@ impl Filter {
         Ok(())
     }
 
-    /// Hashes keys on several threads.
-    fn hash_all<K: Key + Sync>(&self, keys: &[K], hashes: &mut [KeyHash], threads: usize) {
+    /// Hashes keys on several threads, in the stead of the hashes that were there.
+    fn hash_all<K: Key + Sync>(&self, keys: &[K], hashes: &mut Vec<KeyHash>, threads: usize) {
+        // Every one of them is written below: what the last use has left need not be cleared.
+        hashes.resize(keys.len(), KeyHash::from_raw(0));
         let share = keys.len().div_ceil(threads).max(CHUNK);
         std::thread::scope(|scope| {
             let mut shares = keys.chunks(share).zip(hashes.chunks_mut(share));

@@ -129,6 +129,12 @@ impl Geometry {
         }
     }
 
+    /// Bits of the value beside each key; 0 if there is none.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.cuckoo().map_or(0, CuckooLayout::value_bits)
+    }
+
     /// Bytes of memory: the table as it is allocated.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -58,6 +58,21 @@
 //!
 //! [`Sharded`] takes `&self` for everything; lookups wait for no lookup, inserts only for those in the same shard.
 //!
+//! # A value beside every key
+//!
+//! ```
+//! use malkoha::Spec;
+//!
+//! let mut shards = Spec::new(1_000_000, 0.001).values(6).build()?;
+//! shards.insert_with("cuckoo", 42)?;
+//! assert!(shards.get("cuckoo")?.contains(&42), "among the candidates, mostly alone");
+//! assert!(shards.update("cuckoo", 42, 43)?);
+//! assert!(shards.remove_with("cuckoo", 43)?);
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+//!
+//! Every cuckoo kind can have values of 1 to 16 bits, at exactly so many more bits per slot.
+//!
 //! # Which kind
 //!
 //! | need | [`Kind`] |
@@ -97,6 +112,7 @@ mod stats;
 mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod values;
 
 pub use bloom::{Cost, Pattern};
 pub use engine::Inserted;
@@ -109,3 +125,4 @@ pub use sharded::{Sharded, ShardedGeometry, ShardedSpec};
 pub use spec::{Offsets, Spec};
 pub use stats::{Level, LinkStats, Stats};
 pub use store::Mapped;
+pub use values::Values;

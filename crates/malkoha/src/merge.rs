@@ -2,7 +2,7 @@
 //!
 //! A cuckoo filter knows of each stored copy its first place and its fingerprint, which is all that another filter
 //! of the same geometry would know of that key. So it tells a hash that leads there, and the other stores it as
-//! if it were the key's own. Bloom filters take over each other's set bits.
+//! if it were the key's own, with the value that the copy has, if filters have values. Bloom filters take over each other's set bits.
 
 use crate::engine::Engine;
 use crate::error::{Error, Full};
@@ -44,11 +44,11 @@ impl Filter {
             let room = self.geometry().capacity();
             return Err(Error::MergeFull { copies, room, left_over: copies - most });
         }
-        self.take_over(other, |engine, hash| engine.insert(hash))
+        self.take_over(other, store_copy)
     }
 
     /// Takes over what another filter holds and this one does not: a copy is left out if this filter already
-    /// answers that it is there. For Bloom kinds the same as [`merge`](Self::merge).
+    /// answers that it is there, in filters with values with the same value. For Bloom kinds the same as [`merge`](Self::merge).
     ///
     /// The result is *not safe for removals*: a key that was left out only looks like one that is there, and one that
     /// is in both is there once. Removing it for one of them makes it disappear for the other, and perhaps makes
@@ -69,7 +69,11 @@ impl Filter {
             return self.merge(other);
         }
         self.check_equal(other)?;
-        self.take_over(other, |engine, hash| engine.insert_unique(hash).map(|_| ()))
+        self.take_over(other, |engine, (hash, value)| match engine.get(hash) {
+            Ok(values) if values.contains(&value) => Ok(()),
+            Ok(_) => store_copy(engine, (hash, value)),
+            Err(_) => engine.insert_unique(hash).map(|_| ()),
+        })
     }
 
     /// Refuses a filter that cannot be merged with this one.
@@ -84,16 +88,16 @@ impl Filter {
     fn take_over(
         &mut self,
         other: &Self,
-        store: impl Fn(&mut dyn Engine, KeyHash) -> Result<(), Full>,
+        store: impl Fn(&mut dyn Engine, (KeyHash, u16)) -> Result<(), Full>,
     ) -> Result<(), Error> {
         if self.engine_mut().merge_bits(other.engine()) {
             return Ok(());
         }
-        let Some(hashes) = other.engine().hashes() else {
+        let Some(copies) = other.engine().copies() else {
             return Err(self.unsupported("be merged with another"));
         };
         let before = self.engine().clone_box();
-        let refused = hashes.filter(|hash| store(self.engine_mut(), *hash) == Err(Full));
+        let refused = copies.filter(|copy| store(self.engine_mut(), *copy) == Err(Full));
         let refused = refused.take(MOST_REFUSED).count() as u64;
         if refused == 0 {
             return Ok(());
@@ -109,6 +113,12 @@ impl Filter {
     }
 }
 
+/// Stores a copy that a filter of equal layout tells of.
+fn store_copy(engine: &mut dyn Engine, (hash, value): (KeyHash, u16)) -> Result<(), Full> {
+    // With value 0 the two are the same, and only filters with values tell of others.
+    if value == 0 { engine.insert(hash) } else { engine.insert_with(hash, value).map_err(|_| Full) }
+}
+
 /// The first thing in which filters differ that are to be merged.
 fn difference(one: &Geometry, other: &Geometry) -> Option<String> {
     let differ = |what: &str, one: u64, other: u64| {
@@ -120,6 +130,7 @@ fn difference(one: &Geometry, other: &Geometry) -> Option<String> {
     let seeds = differ("seeds", one.seed(), other.seed());
     let layouts = match (one.layout(), other.layout()) {
         (Layout::Cuckoo(one), Layout::Cuckoo(other)) => differ("places", one.places, other.places)
+            .or_else(|| differ("value bits", one.value_bits().into(), other.value_bits().into()))
             .or_else(|| differ("tag bits", one.tag_bits().into(), other.tag_bits().into()))
             .or_else(|| differ("reach of offsets", one.ring.most, other.ring.most)),
         (Layout::Bloom(one), Layout::Bloom(other)) => differ("bits", one.bits, other.bits)

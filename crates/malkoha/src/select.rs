@@ -7,7 +7,7 @@ use crate::bits::Words;
 use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Pattern, Random, Spread};
 use crate::cuckoo::{
     ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, Placement, SemiSortedCuckoo, Signed,
-    SimplifiedCuckoo, Slots, SortedBuckets,
+    SimplifiedCuckoo, Slots, SortedBuckets, Subtables, Xor,
 };
 use crate::engine::Engine;
 use crate::error::Error;
@@ -33,12 +33,29 @@ fn blocked(layout: &BlockedLayout, words: Words) -> Result<Box<dyn Engine>, Erro
 }
 
 fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
+    if layout.value_bits() > 0 {
+        return match layout.kind {
+            Kind::Classic(_) | Kind::SemiSorted => valued::<Xor>(layout, words),
+            Kind::Simplified(_) => valued::<Subtables>(layout, words),
+            _ if layout.ring.near_share > 0 => valued::<Signed<true>>(layout, words),
+            _ => valued::<Signed<false>>(layout, words),
+        };
+    }
     Ok(match layout.kind {
         Kind::Classic(_) => Box::new(ClassicCuckoo::in_words(layout, words)?),
         Kind::SemiSorted => Box::new(SemiSortedCuckoo::in_words(layout, words)?),
         Kind::Simplified(_) => Box::new(SimplifiedCuckoo::in_words(layout, words)?),
         _ if layout.ring.near_share > 0 => signed::<Signed<true>>(layout, words)?,
         _ => signed::<Signed<false>>(layout, words)?,
+    })
+}
+
+/// Tags with values, of any shape.
+fn valued<P: Placement>(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
+    Ok(if layout.kind.is_sorted() {
+        Box::new(Cuckoo::<P, SortedBuckets<0, true>>::in_words(layout, words)?)
+    } else {
+        Box::new(Cuckoo::<P, Slots<Dynamic<true>>>::in_words(layout, words)?)
     })
 }
 

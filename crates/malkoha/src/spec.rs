@@ -72,6 +72,7 @@ pub struct Spec {
     pub(crate) growing: bool,
     pattern: Option<Pattern>,
     cost: Option<Cost>,
+    value_bits: Option<u32>,
     /// Shards among which a key is drawn before its place is.
     pub(crate) shards: u32,
 }
@@ -88,6 +89,9 @@ impl Spec {
 
     /// The largest stash that can be asked for.
     pub const MOST_STASH: u32 = 1 << 16;
+
+    /// The widest values.
+    pub const MOST_VALUE_BITS: u32 = 16;
 
     /// Keys that the stash takes, unless asked otherwise.
     pub const DEFAULT_STASH: u32 = 16;
@@ -140,6 +144,7 @@ impl Spec {
             growing: false,
             pattern: None,
             cost: None,
+            value_bits: None,
             shards: 1,
         }
     }
@@ -207,6 +212,22 @@ impl Spec {
     /// same for any number of them.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
+        self
+    }
+
+    /// A value of so many bits, 1 to 16, beside every key: [`Filter::insert_with`] stores it, [`Filter::get`] finds
+    /// it again. Every cuckoo kind can have values, at exactly that many more bits per slot; the rate stays the
+    /// same. Filters that grow have none.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let spec = Spec::new(1_000_000, 0.001);
+    /// let slot_bits = |spec: Spec| spec.plan().map(|geometry| geometry.cuckoo().unwrap().slot_bits());
+    /// assert_eq!(slot_bits(spec.values(6))?, slot_bits(spec)? + 6.0);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn values(mut self, bits: u32) -> Self {
+        self.value_bits = Some(bits);
         self
     }
 
@@ -318,6 +339,9 @@ impl Spec {
                 "near offsets depend on the width of tags, which grows; ask for local or whole ones",
             );
         }
+        if self.value_bits.is_some() {
+            return refuse("filters with values do not grow; plan for all keys");
+        }
         let part = |rate| check_rate(rate).map(|rate| rate * chain::share(0));
         let given = match self.given {
             Given::KeysAndRate(keys, rate) => Given::KeysAndRate(keys, part(rate)?),
@@ -391,6 +415,9 @@ impl Spec {
         if self.stash.is_some() || self.max_steps != Self::DEFAULT_MAX_STEPS {
             return refuse("every insert succeeds at once; there is no stash and no walk");
         }
+        if self.value_bits.is_some() {
+            return refuse("Bloom filters have no slots for values; take a cuckoo kind, such as sorted");
+        }
         if self.kind == Kind::Bloom && (self.pattern.is_some() || self.cost.is_some()) {
             return refuse("only blocked filters have patterns and costs");
         }
@@ -437,10 +464,15 @@ impl Spec {
         if stash > Self::MOST_STASH {
             return refuse("a stash takes at most 65,536 keys; build a larger filter instead");
         }
+        let value_bits = match self.value_bits {
+            None => 0,
+            Some(bits @ 1..=Self::MOST_VALUE_BITS) => bits,
+            Some(got) => return Err(Error::ValueBits { got }),
+        };
         let Self { kind, offsets, max_steps, shards, .. } = *self;
         Ok(move |keys| match keys {
             0 => Err(Error::NoKeys),
-            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps, shards }),
+            keys => Ok(Wish { kind, keys, load, offsets, stash, max_steps, value_bits, shards }),
         })
     }
 }

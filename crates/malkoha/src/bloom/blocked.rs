@@ -14,7 +14,7 @@
 
 use crate::bits::cpu::{Cpu, Portable, Vectors};
 use crate::bits::{BLOCK_BITS, Block, Words};
-use crate::engine::{Engine, Flaw, Inserted};
+use crate::engine::{Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
@@ -329,7 +329,7 @@ impl<P: Scatter> Engine for Blocked<P> {
         Box::new(self.clone())
     }
 
-    fn restore(&mut self, len: u64, _: Vec<(u64, u64)>) {
+    fn restore(&mut self, len: u64, _: Vec<Stashed>) {
         self.len = len;
     }
 

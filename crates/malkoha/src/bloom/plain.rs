@@ -1,7 +1,7 @@
 //! The plain Bloom filter: the bits of a key lie anywhere in the table.
 
 use crate::bits::Words;
-use crate::engine::{Engine, Flaw, Inserted};
+use crate::engine::{Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
 use crate::kind::Kind;
@@ -161,7 +161,7 @@ impl Engine for Bloom {
         Box::new(self.clone())
     }
 
-    fn restore(&mut self, len: u64, _: Vec<(u64, u64)>) {
+    fn restore(&mut self, len: u64, _: Vec<Stashed>) {
         self.len = len;
     }
 

@@ -44,7 +44,7 @@ pub(crate) use store::{bytes, read, write};
 pub(crate) use plan::{Growth, share};
 
 use crate::bloom::Fill;
-use crate::engine::{Counters, Engine, Flaw, Inserted};
+use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::geometry::Geometry;
@@ -258,7 +258,7 @@ impl Engine for Chain {
         self.links.iter().map(|link| link.engine().stash_len()).sum()
     }
 
-    fn restore(&mut self, _: u64, _: Vec<(u64, u64)>) {
+    fn restore(&mut self, _: u64, _: Vec<Stashed>) {
         unreachable!("links are restored one by one");
     }
 

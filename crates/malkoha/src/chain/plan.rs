@@ -53,6 +53,7 @@ impl Growth {
                     offsets: self.offsets,
                     stash: coarse.stash,
                     max_steps: coarse.max_steps,
+                    value_bits: coarse.value_bits(),
                     shards: 1,
                 };
                 let mut bits = rate_bits(link) - rate_bits(link - 1);

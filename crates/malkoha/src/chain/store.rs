@@ -53,7 +53,7 @@ pub(crate) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let growth = Growth { load, offsets };
     let geometry = first.geometry().growing(growth);
     let grows = kind.is_bloom() || (kind.is_signed() && near_share(first.geometry()) == 0);
-    if !grows || geometry.rate() >= 1.0 {
+    if !grows || geometry.rate() >= 1.0 || geometry.value_bits() > 0 {
         return Err(Error::corrupt(
             "link",
             offset(&growth, &[]),
@@ -83,7 +83,10 @@ fn flaw(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&
     let follows = match (last.layout(), link.layout()) {
         (Layout::Cuckoo(last), Layout::Cuckoo(link)) => {
             let pairs = |layout: &CuckooLayout| u128::from(layout.places) * u128::from(layout.fingerprints);
-            link.kind == last.kind && link.ring.near_share == 0 && pairs(link).is_multiple_of(pairs(last))
+            link.kind == last.kind
+                && link.ring.near_share == 0
+                && link.value_bits() == 0
+                && pairs(link).is_multiple_of(pairs(last))
         }
         (Layout::Bloom(_), Layout::Bloom(_)) => true,
         (Layout::Blocked(last), Layout::Blocked(link)) => {
@@ -155,6 +158,23 @@ mod tests {
         let classic = Spec::new(50, 0.01).kind(Kind::Classic(4)).build().unwrap();
         let refused = Filter::from_bytes(&with_links(&grown(Spec::new(50, 0.01)), &[&classic]));
         assert!(refused.unwrap_err().to_string().contains("does not grow"));
+    }
+
+    #[test]
+    fn links_with_values_are_refused() {
+        let filter = grown(Spec::new(50, 0.01));
+        let links: Vec<_> = filter.engine().links().iter().collect();
+        let valued = |link: &Filter| {
+            let geometry = link.geometry();
+            let layout = geometry.cuckoo().unwrap().with_values(3);
+            let layout = Layout::Cuckoo(layout);
+            Filter::new(Geometry::new(geometry.keys(), geometry.rate(), geometry.seed(), layout)).unwrap()
+        };
+        let (first, second) = (valued(links[0]), valued(links[1]));
+        for forged in [[&first, links[1]], [links[0], &second], [&first, &second]] {
+            let refused = Filter::from_bytes(&with_links(&filter, &forged)).unwrap_err();
+            assert!(matches!(refused, Error::Corrupt { part: "link", .. }), "{refused}");
+        }
     }
 
     #[test]

@@ -47,6 +47,26 @@ const AHEAD: usize = 16;
 /// than a filter that is not too full ever has.
 const MOST_TIRED: u32 = 200;
 
+/// Hashes of keys, and the value of each; no values at all if they are all 0.
+#[derive(Clone, Copy, Debug)]
+struct Batch<'a> {
+    hashes: &'a [KeyHash],
+    values: &'a [u16],
+}
+
+impl Batch<'_> {
+    #[inline(always)]
+    fn value(&self, i: usize) -> u16 {
+        self.values.get(i).copied().unwrap_or(0)
+    }
+
+    /// Those in a range.
+    fn range(&self, range: core::ops::Range<usize>) -> Self {
+        let values = if self.values.is_empty() { &[] } else { &self.values[range.clone()] };
+        Self { hashes: &self.hashes[range], values }
+    }
+}
+
 /// How a layout is cut for bulk work.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
@@ -74,8 +94,10 @@ impl Cut {
         Some(Self { regions, begins })
     }
 
-    /// Sorts hashes by region, keeping their order inside each; returns where each region ends.
-    fn sort(&self, hashes: &[KeyHash], sorted: &mut Vec<KeyHash>) -> Vec<usize> {
+    /// Sorts hashes by region, keeping their order inside each, and their values along with them if there are
+    /// any; returns where each region ends.
+    fn sort(&self, batch: Batch, sorted: &mut Vec<KeyHash>, sorted_values: &mut Vec<u16>) -> Vec<usize> {
+        let Batch { hashes, values } = batch;
         let region = |hash: KeyHash| index(last_draw(hash.to_raw(), self.regions));
         let mut ends = vec![0usize; index(self.regions)];
         for &hash in hashes {
@@ -87,9 +109,13 @@ impl Cut {
         }
         // Every one of them is written below: what the last use has left need not be cleared.
         sorted.resize(hashes.len(), KeyHash::from_raw(0));
-        for &hash in hashes {
+        sorted_values.resize(values.len(), 0);
+        for (i, &hash) in hashes.iter().enumerate() {
             let at = &mut ends[region(hash)];
             sorted[*at] = hash;
+            if let Some(&value) = values.get(i) {
+                sorted_values[*at] = value;
+            }
             *at += 1;
         }
         ends
@@ -131,6 +157,8 @@ impl<T: Table> Part<T> {
 }
 
 impl<T: Table> Table for Part<T> {
+    const VALUED: bool = T::VALUED;
+
     fn fits(layout: &CuckooLayout) -> bool {
         T::fits(layout)
     }
@@ -154,6 +182,16 @@ impl<T: Table> Table for Part<T> {
 
     fn take(&mut self, entry: Entry) -> bool {
         self.covers(entry.place) && self.table.take(self.inside(entry))
+    }
+
+    fn values(&self, entry: Entry, each: impl FnMut(u16)) {
+        if self.covers(entry.place) {
+            self.table.values(self.inside(entry), each);
+        }
+    }
+
+    fn update(&mut self, entry: Entry, value: u16) -> bool {
+        self.covers(entry.place) && self.table.update(self.inside(entry), value)
     }
 
     #[inline(always)]
@@ -217,7 +255,7 @@ struct Work<T> {
     part: Part<T>,
     stored: u64,
     counters: Counters,
-    leftovers: Vec<KeyHash>,
+    leftovers: Vec<(KeyHash, u16)>,
     /// Keys for which a walk within the part found no room.
     tired: u32,
 }
@@ -225,7 +263,8 @@ struct Work<T> {
 impl<T: Table> Work<T> {
     /// Stores keys as long as they and their walks stay inside the part; the others are left over. Gives up if
     /// so many walks found no room that the filter is too full, in this part or, as `full` tells, in another.
-    fn store<P: Placement>(&mut self, placement: &P, hashes: &[KeyHash], budget: Budget, full: &AtomicBool) {
+    fn store<P: Placement>(&mut self, placement: &P, batch: Batch, budget: Budget, full: &AtomicBool) {
+        let hashes = batch.hashes;
         let mut walk = Walk::default();
         let homes = |part: &Part<T>, hash: KeyHash| {
             let (first, fingerprint) = placement.locate(hash);
@@ -240,12 +279,13 @@ impl<T: Table> Work<T> {
         }
         for (i, &hash) in hashes.iter().enumerate() {
             let slot = &mut ring[i % AHEAD];
-            let entries = [slot.on(Side::First), slot.on(Side::Second)];
+            let value = if T::VALUED { batch.value(i) } else { 0 };
+            let entries = [slot.with(Side::First, value), slot.with(Side::Second, value)];
             if let Some(&next) = hashes.get(i + AHEAD) {
                 *slot = homes(&self.part, next);
             }
             if !self.part.covers(entries[0].place) || !self.part.covers(entries[1].place) {
-                self.leftovers.push(hash);
+                self.leftovers.push((hash, value));
             } else if self.part.put(entries[0]) || self.part.put(entries[1]) {
                 self.stored += 1;
             } else {
@@ -265,7 +305,7 @@ impl<T: Table> Work<T> {
                     End::Tired => self.tired += 1,
                     End::Strayed => {}
                 }
-                self.leftovers.push(hash);
+                self.leftovers.push((hash, value));
                 if self.tired > MOST_TIRED {
                     full.store(true, Ordering::Relaxed);
                 }
@@ -278,22 +318,37 @@ impl<T: Table> Work<T> {
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// Stores all keys of a slice, in the order of their places. `sorted` is room for as many hashes.
+    /// Stores all keys of a slice, with their values if there are any, in the order of their places. `sorted` is
+    /// room for as many hashes. `None` if the places are so far apart that their order does not help.
     ///
     /// If some key finds no place, others may have been stored: the caller must have kept the content.
-    pub(super) fn insert_cut(
+    pub(super) fn insert_many(
         &mut self,
-        cut: &Cut,
         hashes: &[KeyHash],
+        values: &[u16],
         sorted: &mut Vec<KeyHash>,
         threads: usize,
-    ) -> Result<(), Full> {
-        let ends = cut.sort(hashes, sorted);
+    ) -> Option<Result<(), Full>> {
+        debug_assert!(values.is_empty() || values.len() == hashes.len(), "a value for each key, or none");
+        let room = self.layout.slots - (self.len - self.stash.len() as u64) + u64::from(self.layout.stash);
+        if hashes.len() as u64 > room && self.layout.subtable_bits == 0 {
+            self.counters.failures += 1;
+            return Some(Err(Full));
+        }
+        let cut = Cut::new(&self.layout)?;
+        let mut sorted_values = Vec::new();
+        let ends = cut.sort(Batch { hashes, values }, sorted, &mut sorted_values);
+        let batch = Batch { hashes: sorted, values: &sorted_values };
+        Some(self.insert_sorted(&cut, batch, &ends, threads))
+    }
+
+    /// Stores keys that are sorted by region; `ends` says where each region ends.
+    fn insert_sorted(&mut self, cut: &Cut, batch: Batch, ends: &[usize], threads: usize) -> Result<(), Full> {
         let begin_of = |region: usize| if region == 0 { 0 } else { ends[region - 1] };
-        let mut keys: Vec<&[KeyHash]> = Vec::new();
+        let mut keys: Vec<Batch> = Vec::new();
         let mut from = 0;
-        for to in cut.first_regions(self.layout.places).map(begin_of).chain([sorted.len()]) {
-            keys.push(&sorted[from..to]);
+        for to in cut.first_regions(self.layout.places).map(begin_of).chain([batch.hashes.len()]) {
+            keys.push(batch.range(from..to));
             from = to;
         }
         let full = AtomicBool::new(false);
@@ -327,7 +382,10 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             self.counters.failures += 1;
             return Err(Full);
         }
-        leftovers.into_iter().try_for_each(|hash| self.insert(hash))
+        leftovers.into_iter().try_for_each(|(hash, value)| {
+            let homes = self.homes(hash);
+            self.insert_at(hash, homes, value)
+        })
     }
 
     /// Takes the table apart; what stays behind is a table without words.

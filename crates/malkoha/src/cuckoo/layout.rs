@@ -91,10 +91,22 @@ impl CuckooLayout {
         least..=MOST_TAG_BITS
     }
 
+    /// The widths of tags that a kind can have below a value of so many bits: both are compared as one lane of a
+    /// word.
+    pub(crate) fn tag_widths_below(kind: Kind, value_bits: u32) -> core::ops::RangeInclusive<u32> {
+        let widths = Self::tag_widths(kind);
+        *widths.start()..=*widths.end().min(&(u64::BITS - value_bits))
+    }
+
+    /// The same layout with values of so many bits above the tags.
+    pub(crate) fn with_values(self, value_bits: u32) -> Self {
+        Self { tag: self.tag.with_value_bits(value_bits), ..self }
+    }
+
     /// Cuts the table into subtables of 2 to this power places, which leaves fewer fingerprints.
     pub(crate) fn set_subtables(&mut self, bits: u32) {
         self.subtable_bits = bits;
-        self.fingerprints = mask(bits) << (self.tag.bits - bits);
+        self.fingerprints = mask(bits) << (self.tag.bits - self.tag.value_bits - bits);
     }
 
     /// Gives the table so many places, from which its slots follow; `None` if there are too many to count.
@@ -151,16 +163,22 @@ impl CuckooLayout {
     pub(crate) fn has_fingerprint(&self, fingerprint: Fingerprint) -> bool {
         if self.subtable_bits > 0 {
             // The lowest bits are never all zero; those above may be anything.
-            fingerprint.0 & mask(self.subtable_bits) != 0 && fingerprint.0 <= mask(self.tag.bits)
+            fingerprint.0 & mask(self.subtable_bits) != 0 && fingerprint.0 <= self.tag.key_mask()
         } else {
             (1..=self.fingerprints).contains(&fingerprint.0)
         }
     }
 
-    /// Bits of a tag.
+    /// Bits of a tag, the value included.
     #[must_use]
     pub fn tag_bits(&self) -> u32 {
         self.tag.bits
+    }
+
+    /// Bits of the value in a tag; 0 if there is none.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.tag.value_bits
     }
 
     /// Keys that may be kept outside the table, from all subtables together.

@@ -3,7 +3,7 @@
 //! ```text
 //!   hash -> first place, fingerprint        place.rs   Xor, Subtables, Signed
 //!        -> second place
-//!        -> tags sought in both             tag.rs     side, rank, fingerprint
+//!        -> tags sought in both             tag.rs     value, side, rank, fingerprint
 //!        -> slots compared                  slots.rs   buckets and windows; sorted.rs  sorted buckets
 //!   full  -> others move                    walk.rs    steps, budget, undo
 //!         -> or the key is kept aside       stash.rs
@@ -24,6 +24,7 @@ mod table;
 mod tag;
 #[cfg(test)]
 mod tests;
+mod values;
 mod walk;
 
 pub use layout::{CuckooLayout, Ring};
@@ -37,12 +38,12 @@ pub(crate) use sizing::Wish;
 
 use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
-use crate::engine::{Counters, Engine, Flaw, Inserted};
+use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
-use bulk::Cut;
+use crate::values::Values;
 use place::Place;
-use stash::Stash;
+use stash::{Kept, Stash};
 use table::{Entry, Table};
 use tag::{Fingerprint, Side};
 use walk::{Budget, End, Walk};
@@ -75,14 +76,20 @@ impl Homes {
     /// Of no key at all.
     const NOWHERE: Self = Self { first: Place(0), second: Place(0), fingerprint: Fingerprint(1) };
 
-    /// The key as it lies on one side.
+    /// The key as it lies on one side, without a value.
     #[inline(always)]
     fn on(self, side: Side) -> Entry {
+        self.with(side, 0)
+    }
+
+    /// The key as it lies on one side with a value.
+    #[inline(always)]
+    fn with(self, side: Side, value: u16) -> Entry {
         let place = match side {
             Side::First => self.first,
             Side::Second => self.second,
         };
-        Entry { place, fingerprint: self.fingerprint, side }
+        Entry { place, fingerprint: self.fingerprint, side, value }
     }
 }
 
@@ -184,17 +191,23 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.placement.canonical(homes.first, homes.fingerprint, Side::First)
     }
 
-    /// Stores one copy of a key. If there is no room nothing changes.
+    /// A key as it would be in the stash.
+    fn kept(&self, homes: Homes, value: u16) -> Kept {
+        Kept { name: self.name(homes), fingerprint: homes.fingerprint, value }
+    }
+
+    /// Stores one copy of a key, with value 0 in filters with values. If there is no room nothing changes.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
         let homes = self.homes(hash);
-        self.insert_at(hash, homes)
+        self.insert_at(hash, homes, 0)
     }
 
     #[inline(always)]
-    fn insert_at(&mut self, hash: KeyHash, homes: Homes) -> Result<(), Full> {
-        if !self.table.put(homes.on(Side::First)) && !self.table.put(homes.on(Side::Second)) {
-            self.make_room(hash, homes)?;
+    fn insert_at(&mut self, hash: KeyHash, homes: Homes, value: u16) -> Result<(), Full> {
+        if !self.table.put(homes.with(Side::First, value)) && !self.table.put(homes.with(Side::Second, value))
+        {
+            self.make_room(hash, homes, value)?;
         }
         self.len += 1;
         Ok(())
@@ -202,19 +215,19 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
     /// Stores a key whose two places are full: by a walk, or else in the stash.
     #[cold]
-    fn make_room(&mut self, hash: KeyHash, homes: Homes) -> Result<(), Full> {
+    fn make_room(&mut self, hash: KeyHash, homes: Homes, value: u16) -> Result<(), Full> {
         // If all 2l slots hold this very key, moving them around leads nowhere.
         let copies = self.table.count(homes.on(Side::First)) + self.table.count(homes.on(Side::Second));
         if copies < 2 * self.budget.slots {
-            let entries = [homes.on(Side::First), homes.on(Side::Second)];
+            let entries = [homes.with(Side::First, value), homes.with(Side::Second, value)];
             let end = self.walk.make_room(&self.placement, &mut self.table, (hash, entries), self.budget);
             if let End::Room(steps) = end {
                 self.counters.walked(steps);
                 return Ok(());
             }
         }
-        let name = self.name(homes);
-        if self.stash.put(name, homes.fingerprint) {
+        let kept = self.kept(homes, value);
+        if self.stash.put(kept) {
             return Ok(());
         }
         self.counters.failures += 1;
@@ -227,7 +240,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         if self.holds(homes) {
             return Ok(Inserted::Seen);
         }
-        self.insert_at(hash, homes).map(|()| Inserted::Stored)
+        self.insert_at(hash, homes, 0).map(|()| Inserted::Stored)
     }
 
     /// Whether the filter may hold a key. Never `false` for a key that is stored.
@@ -237,12 +250,16 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.holds(self.homes(hash))
     }
 
-    /// Removes one copy of a stored key; `false` if there was none.
+    /// Removes one copy of a stored key, in filters with values one that has value 0; `false` if there was none.
     pub fn remove(&mut self, hash: KeyHash) -> bool {
-        let homes = self.homes(hash);
-        if self.table.take(homes.on(Side::First)) || self.table.take(homes.on(Side::Second)) {
+        self.remove_at(self.homes(hash), 0)
+    }
+
+    fn remove_at(&mut self, homes: Homes, value: u16) -> bool {
+        if self.table.take(homes.with(Side::First, value)) || self.table.take(homes.with(Side::Second, value))
+        {
             self.unstash(homes.first);
-        } else if self.stash.is_empty() || !self.stash.take(self.name(homes), homes.fingerprint) {
+        } else if self.stash.is_empty() || !self.stash.take(self.kept(homes, value)) {
             return false;
         }
         self.len -= 1;
@@ -255,17 +272,18 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             return;
         }
         for i in self.stash.group(place).rev() {
-            let (place, fingerprint) = self.stash.entries()[i];
-            let second = self.placement.other(place, fingerprint, Side::First);
-            if self.table.put(Entry { place, fingerprint, side: Side::First })
-                || self.table.put(Entry { place: second, fingerprint, side: Side::Second })
+            let kept @ Kept { name, fingerprint, value } = self.stash.entries()[i];
+            let second = self.placement.other(name, fingerprint, Side::First);
+            let homes = Homes { first: name, second, fingerprint };
+            if self.table.put(homes.with(Side::First, value))
+                || self.table.put(homes.with(Side::Second, value))
             {
-                self.stash.take(place, fingerprint);
+                self.stash.take(kept);
             }
         }
     }
 
-    /// How many stored copies look like this key.
+    /// How many stored copies look like this key, with any values.
     #[must_use]
     pub fn count(&self, hash: KeyHash) -> u32 {
         let homes = self.homes(hash);
@@ -274,20 +292,21 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             + self.stash_count(homes)
     }
 
-    /// A hash for every stored copy, which this filter cannot tell from the hash of the key that was stored:
+    /// A hash and the value of every stored copy. This filter cannot tell the hash from that of the key that was stored:
     /// all that a filter knows of its keys. Putting them into another filter of the same layout, or one whose
     /// places and fingerprints follow from those of this layout, stores the same keys there.
-    pub(crate) fn hashes(&self) -> impl Iterator<Item = KeyHash> {
+    pub(crate) fn copies(&self) -> impl Iterator<Item = (KeyHash, u16)> {
         let stored = (0..self.layout.slots).filter_map(|slot| self.table.entry_at(slot)).map(|entry| {
             // For kinds without sides either place is as good as the other.
             let first = match entry.side {
                 Side::First => entry.place,
                 Side::Second => self.placement.other(entry.place, entry.fingerprint, entry.side),
             };
-            (first, entry.fingerprint)
+            (first, entry.fingerprint, entry.value)
         });
-        let stashed = self.stash.entries().iter().copied();
-        stored.chain(stashed).map(|(first, fingerprint)| self.placement.hash(first, fingerprint))
+        let stashed = self.stash.entries().iter().map(|kept| (kept.name, kept.fingerprint, kept.value));
+        let hash = |first, fingerprint| self.placement.hash(first, fingerprint);
+        stored.chain(stashed).map(move |(first, fingerprint, value)| (hash(first, fingerprint), value))
     }
 
     /// Removes everything.
@@ -401,17 +420,37 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Option<Result<(), Full>> {
-        let room = self.layout.slots - (self.len - self.stash.len() as u64) + u64::from(self.layout.stash);
-        if hashes.len() as u64 > room && self.layout.subtable_bits == 0 {
-            self.counters.failures += 1;
-            return Some(Err(Full));
-        }
-        let cut = Cut::new(&self.layout)?;
-        Some(self.insert_cut(&cut, hashes, sorted, threads))
+        self.insert_many(hashes, &[], sorted, threads)
     }
 
-    fn hashes(&self) -> Option<Box<dyn Iterator<Item = KeyHash> + '_>> {
-        Some(Box::new(self.hashes()))
+    fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
+        self.insert_with(hash, value)
+    }
+
+    fn get(&self, hash: KeyHash) -> Result<Values, Error> {
+        self.get(hash)
+    }
+
+    fn update(&mut self, hash: KeyHash, old: u16, new: u16) -> Result<bool, Error> {
+        self.update(hash, old, new)
+    }
+
+    fn remove_with(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
+        self.remove_with(hash, value)
+    }
+
+    fn insert_bulk_with(
+        &mut self,
+        hashes: &[KeyHash],
+        values: &[u16],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        self.insert_many(hashes, values, sorted, threads)
+    }
+
+    fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {
+        Some(Box::new(self.copies()))
     }
 
     fn clear(&mut self) {
@@ -426,8 +465,8 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.table.words()
     }
 
-    fn stash_entries(&self) -> Vec<(u64, u64)> {
-        self.stash.entries().iter().map(|(place, fingerprint)| (place.0, fingerprint.0)).collect()
+    fn stash_entries(&self) -> Vec<Stashed> {
+        self.stash.entries().iter().map(|kept| (kept.name.0, kept.fingerprint.0, kept.value)).collect()
     }
 
     fn bytes(&self) -> usize {
@@ -438,22 +477,29 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.stash.len()
     }
 
-    fn restore(&mut self, len: u64, stash: Vec<(u64, u64)>) {
+    fn restore(&mut self, len: u64, stash: Vec<Stashed>) {
         self.len = len;
-        let entries = stash.into_iter().map(|(place, fingerprint)| (Place(place), Fingerprint(fingerprint)));
+        let entries = stash.into_iter().map(|(name, fingerprint, value)| Kept {
+            name: Place(name),
+            fingerprint: Fingerprint(fingerprint),
+            value,
+        });
         self.stash.restore(entries.collect());
     }
 
     fn audit_stash(&self) -> Result<(), Flaw> {
-        for (index, &(place, fingerprint)) in self.stash.entries().iter().enumerate() {
+        for (index, &Kept { name, fingerprint, value }) in self.stash.entries().iter().enumerate() {
             let flaw = |what| Err(Flaw::Stash { index, what });
             if !self.layout.has_fingerprint(fingerprint) {
                 return flaw("an entry has a fingerprint that no key has");
             }
-            if place.0 >= self.layout.places
-                || self.placement.canonical(place, fingerprint, Side::First) != place
+            if name.0 >= self.layout.places
+                || self.placement.canonical(name, fingerprint, Side::First) != name
             {
                 return flaw("an entry has a place that no key is named by");
+            }
+            if u32::from(value) >> self.layout.value_bits() != 0 {
+                return flaw("an entry has a value that is too wide");
             }
         }
         self.stash.audit()

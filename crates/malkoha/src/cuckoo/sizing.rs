@@ -33,6 +33,8 @@ pub(crate) struct Wish {
     pub(crate) offsets: Offsets,
     pub(crate) stash: u32,
     pub(crate) max_steps: u32,
+    /// Bits of the value beside each fingerprint.
+    pub(crate) value_bits: u32,
     /// Shards among which a key is drawn first: that takes bits of its hash too.
     pub(crate) shards: u32,
 }
@@ -52,7 +54,7 @@ impl Wish {
     /// The layout with the narrowest tags whose rate is at most `rate`.
     pub(crate) fn at_rate(&self, rate: f64) -> Result<CuckooLayout, Error> {
         let mut best: Option<CuckooLayout> = None;
-        for bits in CuckooLayout::tag_widths(self.kind) {
+        for bits in self.tag_bits() {
             let layout = self.with_tag_bits(bits)?;
             if self.hash_bits(&layout) > 64 {
                 return best.ok_or(Error::HashBits { needed: self.hash_bits(&layout) });
@@ -68,14 +70,20 @@ impl Wish {
                 break;
             }
         }
-        best.map_or(Err(Error::HashBits { needed: u64::BITS + 1 }), |best| self.checked(best))
+        match best {
+            Some(best) => self.checked(best),
+            None if *self.tag_bits().end() < *CuckooLayout::tag_widths(self.kind).end() => {
+                Err(Error::SlotBits { value_bits: self.value_bits })
+            }
+            None => Err(Error::HashBits { needed: u64::BITS + 1 }),
+        }
     }
 
     /// The layout with the widest tags that fits into `bytes` of memory.
     pub(crate) fn in_memory(&self, bytes: u64) -> Result<CuckooLayout, Error> {
         let mut best = None;
         let mut least = u64::MAX;
-        for bits in CuckooLayout::tag_widths(self.kind) {
+        for bits in self.tag_bits() {
             let layout = self.with_tag_bits(bits)?;
             if self.hash_bits(&layout) > 64 {
                 break;
@@ -95,6 +103,11 @@ impl Wish {
         }
     }
 
+    /// Widths that tags can have below the value, ascending.
+    fn tag_bits(&self) -> core::ops::RangeInclusive<u32> {
+        CuckooLayout::tag_widths_below(self.kind, self.value_bits)
+    }
+
     /// The layout with 2^`doublings` times the places and 2^`bits` times the fingerprints of another of this
     /// kind, and the most keys that it takes at this rate. Only for signed offsets that do not stay near.
     ///
@@ -109,8 +122,8 @@ impl Wish {
     ) -> Result<(u64, CuckooLayout), Error> {
         debug_assert!(self.kind.is_signed() && !matches!(self.offsets, Offsets::Near(_)));
         let too_large = || Error::HashBits { needed: coarse.hash_bits() + doublings + bits };
-        let tag_bits = coarse.tag.bits + bits;
-        if !CuckooLayout::tag_widths(self.kind).contains(&tag_bits) {
+        let tag_bits = coarse.tag.bits - coarse.tag.value_bits + bits;
+        if !self.tag_bits().contains(&tag_bits) {
             return Err(too_large());
         }
         let mut layout = self.with_tags(tag_bits);
@@ -132,7 +145,7 @@ impl Wish {
         Self { keys, ..*self }.checked(layout).map(|layout| (keys, layout))
     }
 
-    /// The layout with tags of `bits` bits, whatever rate they give.
+    /// The layout with tags of `bits` bits below the value, whatever rate they give.
     fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
         let kind = self.kind;
         let l = u64::from(kind.slots_per_place());
@@ -157,10 +170,10 @@ impl Wish {
         Ok(layout)
     }
 
-    /// A layout with tags of `bits` bits that has no places as yet.
+    /// A layout with tags of `bits` bits below the value that has no places as yet.
     fn with_tags(&self, bits: u32) -> CuckooLayout {
-        let Self { kind, stash, max_steps, .. } = *self;
-        CuckooLayout { stash, max_steps, ..CuckooLayout::with_tags(kind, bits) }
+        let Self { kind, stash, max_steps, value_bits, .. } = *self;
+        CuckooLayout { stash, max_steps, ..CuckooLayout::with_tags(kind, bits).with_values(value_bits) }
     }
 
     /// Slots for `keys` keys at the wished load, with spare ones for the fluctuation of small tables; `None`

@@ -23,6 +23,9 @@ use super::place::Place;
 use super::table::{Entry, Swap, Table};
 use super::tag::{Anatomy, Side, Tag};
 
+/// A comparison of whole tags: every bit is relevant.
+const ALL: u64 = u64::MAX;
+
 /// The numbers that a search needs, worked out once.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
@@ -34,6 +37,8 @@ pub struct Search {
     /// Lanes compared at once, at most l.
     lanes: u32,
     ones: u64,
+    /// The bits of each lane that tell of its key.
+    keys: u64,
     /// The stamps of the lanes, by side and group.
     stamps: [[u64; 8]; 2],
 }
@@ -52,12 +57,15 @@ impl Search {
             slot += 1;
         }
         let stride = if windowed { 1 } else { l };
-        Self { tag, l, stride, lanes, ones: lanes::ones(tag.bits, lanes), stamps }
+        let ones = lanes::ones(tag.bits, lanes);
+        Self { tag, l, stride, lanes, ones, keys: ones.wrapping_mul(tag.key_mask()), stamps }
     }
 }
 
 /// Where a table finds its [`Search`]: in a field, or compiled in.
 pub trait Shape: Clone + Send + Sync + core::fmt::Debug + 'static {
+    /// Whether tags have values, which a search has to leave out.
+    const VALUED: bool;
     /// Whether a layout has this shape.
     fn fits(layout: &CuckooLayout) -> bool;
     /// The shape for a layout that has it.
@@ -66,13 +74,15 @@ pub trait Shape: Clone + Send + Sync + core::fmt::Debug + 'static {
     fn search(&self) -> &Search;
 }
 
-/// Any shape, known at run time.
+/// Any shape, known at run time: of tags with values or of tags without.
 #[derive(Clone, Debug)]
-pub struct Dynamic(Search);
+pub struct Dynamic<const VALUED: bool = false>(Search);
 
-impl Shape for Dynamic {
-    fn fits(_: &CuckooLayout) -> bool {
-        true
+impl<const VALUED: bool> Shape for Dynamic<VALUED> {
+    const VALUED: bool = VALUED;
+
+    fn fits(layout: &CuckooLayout) -> bool {
+        (layout.value_bits() > 0) == VALUED
     }
 
     fn new(layout: &CuckooLayout) -> Self {
@@ -85,7 +95,8 @@ impl Shape for Dynamic {
     }
 }
 
-/// A shape known at compile time: buckets or windows of `L` slots of `BITS` bits, with signed offsets.
+/// A shape known at compile time: buckets or windows of `L` slots of `BITS` bits, with signed offsets and without
+/// values.
 #[derive(Clone, Debug)]
 pub struct Fixed<const BITS: u32, const L: u32, const WINDOWED: bool>;
 
@@ -95,6 +106,8 @@ impl<const BITS: u32, const L: u32, const WINDOWED: bool> Fixed<BITS, L, WINDOWE
 }
 
 impl<const BITS: u32, const L: u32, const WINDOWED: bool> Shape for Fixed<BITS, L, WINDOWED> {
+    const VALUED: bool = false;
+
     fn fits(layout: &CuckooLayout) -> bool {
         let windowed = layout.kind.is_windowed();
         layout.tag == Self::SEARCH.tag && layout.slots_per_place == L && windowed == WINDOWED
@@ -118,6 +131,13 @@ pub struct Slots<S> {
 }
 
 impl<S: Shape> Slots<S> {
+    /// How tags are made. That they have no values is compiled in.
+    #[inline(always)]
+    fn anatomy(&self) -> Anatomy {
+        let tag = self.shape.search().tag;
+        if S::VALUED { tag } else { tag.without_values() }
+    }
+
     /// The bit at which slot `slot` of a place begins.
     #[inline(always)]
     fn bit(&self, place: Place, slot: u32) -> u64 {
@@ -125,11 +145,17 @@ impl<S: Shape> Slots<S> {
         (place.0 * u64::from(search.stride) + u64::from(slot)) * u64::from(search.tag.bits)
     }
 
-    /// Compares the slots of a place, a group of lanes at a time, with the tags sought there. Calls `answer`
-    /// with the number of the group's first slot and marks at the slots that are equal, of which only the
-    /// first is certain, until it has seen enough.
+    /// Compares the slots of a place, a group of lanes at a time, with the tags sought there, in those bits that
+    /// are in `relevant`. Calls `answer` with the number of the group's first slot and marks at the slots that
+    /// are equal, of which only the first is certain, until it has seen enough.
     #[inline(always)]
-    fn compare(&self, place: Place, sought: impl Fn(usize) -> u64, mut answer: impl FnMut(u32, u64) -> bool) {
+    fn compare(
+        &self,
+        place: Place,
+        sought: impl Fn(usize) -> u64,
+        relevant: u64,
+        mut answer: impl FnMut(u32, u64) -> bool,
+    ) {
         let search = self.shape.search();
         let mut slot = 0;
         let mut group = 0;
@@ -147,7 +173,8 @@ impl<S: Shape> Slots<S> {
             };
             let ones = search.ones & used;
             let highs = ones << (search.tag.bits - 1);
-            if answer(slot, lanes::zero_marks(content ^ (sought(group) & used), ones, highs)) {
+            let difference = (content ^ (sought(group) & used)) & relevant;
+            if answer(slot, lanes::zero_marks(difference, ones, highs)) {
                 break;
             }
             slot += lanes;
@@ -155,11 +182,11 @@ impl<S: Shape> Slots<S> {
         }
     }
 
-    /// The first slot of a place that holds what is sought there.
+    /// The first slot of a place that holds exactly what is sought there.
     #[inline(always)]
     fn find(&self, place: Place, sought: impl Fn(usize) -> u64) -> Option<u32> {
         let mut found = None;
-        self.compare(place, sought, |slot, marks| {
+        self.compare(place, sought, ALL, |slot, marks| {
             if marks != 0 {
                 found = Some(slot + lanes::first(marks, self.shape.search().tag.bits));
             }
@@ -172,7 +199,8 @@ impl<S: Shape> Slots<S> {
     #[inline(always)]
     fn sought(&self, entry: Entry) -> impl Fn(usize) -> u64 {
         let search = self.shape.search();
-        let base = search.tag.base(entry.fingerprint).wrapping_mul(search.ones);
+        let base = search.tag.base(entry.fingerprint) + self.anatomy().raised(entry.value);
+        let base = base.wrapping_mul(search.ones);
         let stamps = &search.stamps[entry.side as usize];
         move |group| base + stamps[group]
     }
@@ -188,7 +216,7 @@ impl<S: Shape> Slots<S> {
     }
 
     fn tag(&self, entry: Entry, slot: u32) -> Tag {
-        self.shape.search().tag.tag(entry.fingerprint, entry.side, u64::from(slot))
+        self.anatomy().tag(entry.fingerprint, entry.side, u64::from(slot), entry.value)
     }
 }
 
@@ -235,6 +263,9 @@ impl<S: Shape> Slots<S> {
                 continue;
             }
             let flaw = |what| Err(Flaw::Table { bit: slot * bits, what });
+            if layout.tag.same_key(tag, Tag::EMPTY) {
+                return flaw("a slot has a value and no fingerprint");
+            }
             let (fingerprint, _, rank) = layout.tag.parts(tag);
             if !layout.has_fingerprint(fingerprint) {
                 return flaw("a tag has a fingerprint that no key has");
@@ -249,6 +280,8 @@ impl<S: Shape> Slots<S> {
 }
 
 impl<S: Shape> Table for Slots<S> {
+    const VALUED: bool = S::VALUED;
+
     fn fits(layout: &CuckooLayout) -> bool {
         !layout.kind.is_sorted() && S::fits(layout)
     }
@@ -261,7 +294,8 @@ impl<S: Shape> Table for Slots<S> {
     fn holds(&self, entry: Entry) -> bool {
         // All groups are compared before anything is decided.
         let mut all = 0;
-        self.compare(entry.place, self.sought(entry), |_, marks| {
+        let relevant = if S::VALUED { self.shape.search().keys } else { ALL };
+        self.compare(entry.place, self.sought(entry), relevant, |_, marks| {
             all |= marks;
             false
         });
@@ -269,8 +303,9 @@ impl<S: Shape> Table for Slots<S> {
     }
 
     fn count(&self, entry: Entry) -> u32 {
-        let l = self.shape.search().l;
-        (0..l).map(|slot| u32::from(self.read(entry.place, slot) == self.tag(entry, slot))).sum()
+        let search = self.shape.search();
+        let same = |slot| self.anatomy().same_key(self.read(entry.place, slot), self.tag(entry, slot));
+        (0..search.l).map(|slot| u32::from(same(slot))).sum()
     }
 
     #[inline(always)]
@@ -288,14 +323,35 @@ impl<S: Shape> Table for Slots<S> {
     }
 
     #[inline(always)]
+    fn values(&self, entry: Entry, mut each: impl FnMut(u16)) {
+        if !self.holds(entry) {
+            return;
+        }
+        let search = self.shape.search();
+        for slot in 0..search.l {
+            let tag = self.read(entry.place, slot);
+            if self.anatomy().same_key(tag, self.tag(entry, slot)) {
+                each(self.anatomy().value(tag));
+            }
+        }
+    }
+
+    fn update(&mut self, entry: Entry, value: u16) -> bool {
+        let Some(slot) = self.find(entry.place, self.sought(entry)) else { return false };
+        self.write(entry.place, slot, self.tag(Entry { value, ..entry }, slot));
+        true
+    }
+
+    #[inline(always)]
     fn resident(&self, place: Place, rank: u32) -> Entry {
         let search = self.shape.search();
-        let (fingerprint, side, own_rank) = search.tag.parts(self.read(place, rank));
+        let tag = self.read(place, rank);
+        let (fingerprint, side, own_rank) = self.anatomy().parts(tag);
         // A window that holds this slot may begin elsewhere; its tag says how far back. In a part of a table it
         // may begin before the part, at a negative number so to speak, which the part sets right.
         let begin = place.0.wrapping_add(u64::from(rank)).wrapping_sub(own_rank);
         let place = if search.stride == 1 { Place(begin) } else { place };
-        Entry { place, fingerprint, side }
+        Entry { place, fingerprint, side, value: self.anatomy().value(tag) }
     }
 
     fn entry_at(&self, slot: u64) -> Option<Entry> {
@@ -305,9 +361,9 @@ impl<S: Shape> Table for Slots<S> {
         if tag == Tag::EMPTY {
             return None;
         }
-        let (fingerprint, side, rank) = search.tag.parts(tag);
+        let (fingerprint, side, rank) = self.anatomy().parts(tag);
         let place = if search.stride == 1 { slot.wrapping_sub(rank) } else { slot / u64::from(search.l) };
-        Some(Entry { place: Place(place), fingerprint, side })
+        Some(Entry { place: Place(place), fingerprint, side, value: self.anatomy().value(tag) })
     }
 
     #[inline(always)]

@@ -14,6 +14,9 @@
 //! A quadruple (a <= b <= c <= d) has the number C(a,1) + C(b+1,2) + C(c+2,3) + C(d+3,4): the quadruples
 //! counted in the order of d, then c, then b, then a. Empty slots are zero tags, so they come first. A set of
 //! four tags has exactly one image, so putting a tag in and taking it out again restores every bit.
+//!
+//! Values are the highest bits of the tags and thus the first to be sorted by: a bucket takes four bits less
+//! with values as it does without.
 
 use crate::bits::{Words, lanes, words::mask};
 use crate::engine::Flaw;
@@ -83,9 +86,10 @@ fn decode(number: u64) -> u64 {
     u64::from(DECODED[number as usize])
 }
 
-/// Buckets of four sorted tags of `TAG_BITS` bits; of any width, known at run time, if that is 0.
+/// Buckets of four sorted tags of `TAG_BITS` bits; of any width, known at run time, if that is 0. Only those may
+/// have values.
 #[derive(Clone, Debug)]
-pub struct SortedBuckets<const TAG_BITS: u32 = 0> {
+pub struct SortedBuckets<const TAG_BITS: u32 = 0, const VALUED: bool = false> {
     words: Words,
     tag: Anatomy,
 }
@@ -97,13 +101,19 @@ impl SortedBuckets {
     }
 }
 
-impl<const TAG_BITS: u32> SortedBuckets<TAG_BITS> {
-    /// Of a width known at compile time there are only tags with sides.
+impl<const TAG_BITS: u32, const VALUED: bool> SortedBuckets<TAG_BITS, VALUED> {
+    /// Of a width known at compile time there are only tags with sides and without values.
     const ANATOMY: Anatomy = Anatomy::new(if TAG_BITS == 0 { 4 } else { TAG_BITS }, 2, 1);
 
     #[inline(always)]
     fn anatomy(&self) -> Anatomy {
-        if TAG_BITS == 0 { self.tag } else { Self::ANATOMY }
+        if TAG_BITS != 0 {
+            Self::ANATOMY
+        } else if VALUED {
+            self.tag
+        } else {
+            self.tag.without_values()
+        }
     }
 
     /// Bits of a tag that are stored as they are.
@@ -196,7 +206,21 @@ impl<const TAG_BITS: u32> SortedBuckets<TAG_BITS> {
 
     #[inline(always)]
     fn tag(&self, entry: Entry) -> Tag {
-        self.anatomy().tag(entry.fingerprint, entry.side, 0)
+        self.anatomy().tag(entry.fingerprint, entry.side, 0, entry.value)
+    }
+
+    /// The entry that a tag is of.
+    #[inline(always)]
+    fn entry(&self, place: Place, tag: Tag) -> Entry {
+        let (fingerprint, side, _) = self.anatomy().parts(tag);
+        Entry { place, fingerprint, side, value: self.anatomy().value(tag) }
+    }
+
+    /// The tags of a bucket that are of the key of an entry, with any values.
+    #[inline(always)]
+    fn of_key(&self, entry: Entry) -> impl Iterator<Item = Tag> {
+        let (anatomy, tag) = (self.anatomy(), self.tag(entry));
+        self.load(entry.place).into_iter().map(Tag).filter(move |held| anatomy.same_key(*held, tag))
     }
 }
 
@@ -222,9 +246,12 @@ fn sort(tags: &mut [u64; 4]) {
     order(1, 2);
 }
 
-impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
+impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, VALUED> {
+    const VALUED: bool = VALUED;
+
     fn fits(layout: &CuckooLayout) -> bool {
-        layout.kind.is_sorted() && (TAG_BITS == 0 || layout.tag == Self::ANATOMY)
+        let anatomy_fits = TAG_BITS == 0 || layout.tag == Self::ANATOMY;
+        layout.kind.is_sorted() && anatomy_fits && (layout.value_bits() > 0) == VALUED
     }
 
     fn new(layout: &CuckooLayout, words: Words) -> Self {
@@ -236,19 +263,24 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
         let tag = self.tag(entry).0;
         let rest = self.rest();
         if !(4..=16).contains(&rest) {
-            return self.load(entry.place).contains(&tag);
+            return self.of_key(entry).next().is_some();
         }
         // Four lanes as wide as a rest: one is zero if upper bits and rest both agree.
         let ones = lanes::ones(rest, 4);
         let (upper, rests) = self.halves(entry.place);
-        let difference =
-            (spread(upper, rest) ^ ((tag >> rest) * ones)) | (rests ^ ((tag & mask(rest)) * ones));
+        let mut uppers = spread(upper, rest) ^ ((tag >> rest) * ones);
+        let mut lowers = rests ^ ((tag & mask(rest)) * ones);
+        if VALUED {
+            let relevant = self.anatomy().key_mask();
+            uppers &= (relevant >> rest) * ones;
+            lowers &= (relevant & mask(rest)) * ones;
+        }
+        let difference = uppers | lowers;
         lanes::zero_marks(difference, ones, ones << (rest - 1)) != 0
     }
 
     fn count(&self, entry: Entry) -> u32 {
-        let tag = self.tag(entry).0;
-        self.load(entry.place).into_iter().map(|held| u32::from(held == tag)).sum()
+        self.of_key(entry).map(|_| 1).sum()
     }
 
     #[inline(always)]
@@ -262,19 +294,25 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
     }
 
     #[inline(always)]
+    fn values(&self, entry: Entry, mut each: impl FnMut(u16)) {
+        if self.holds(entry) {
+            self.of_key(entry).for_each(|tag| each(self.anatomy().value(tag)));
+        }
+    }
+
+    fn update(&mut self, entry: Entry, value: u16) -> bool {
+        self.replace(entry.place, self.tag(entry), self.tag(Entry { value, ..entry }))
+    }
+
+    #[inline(always)]
     fn resident(&self, place: Place, rank: u32) -> Entry {
-        let (fingerprint, side, _) = self.anatomy().parts(Tag(self.load(place)[rank as usize]));
-        Entry { place, fingerprint, side }
+        self.entry(place, Tag(self.load(place)[rank as usize]))
     }
 
     fn entry_at(&self, slot: u64) -> Option<Entry> {
         let place = Place(slot / 4);
         let tag = Tag(self.load(place)[(slot % 4) as usize]);
-        if tag == Tag::EMPTY {
-            return None;
-        }
-        let (fingerprint, side, _) = self.anatomy().parts(tag);
-        Some(Entry { place, fingerprint, side })
+        (tag != Tag::EMPTY).then(|| self.entry(place, tag))
     }
 
     #[inline(always)]
@@ -283,8 +321,7 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
         let (old, new) = (Tag(tags[rank as usize]), self.tag(entry));
         tags[rank as usize] = new.0;
         self.store(entry.place, tags);
-        let (fingerprint, side, _) = self.anatomy().parts(old);
-        (Entry { place: entry.place, fingerprint, side }, Swap { place: entry.place, rank, old, new })
+        (self.entry(entry.place, old), Swap { place: entry.place, rank, old, new })
     }
 
     fn undo(&mut self, swap: Swap) {
@@ -328,6 +365,9 @@ impl<const TAG_BITS: u32> Table for SortedBuckets<TAG_BITS> {
                 return flaw("a sorted bucket is not in order");
             }
             for tag in tags.into_iter().filter(|tag| *tag != 0) {
+                if layout.tag.same_key(Tag(tag), Tag::EMPTY) {
+                    return flaw("a sorted bucket has a value and no fingerprint");
+                }
                 let (fingerprint, _, _) = self.anatomy().parts(Tag(tag));
                 if !layout.has_fingerprint(fingerprint) {
                     return flaw("a sorted bucket has a fingerprint that no key has");

@@ -2,7 +2,8 @@
 //!
 //! An entry is a place and a fingerprint under their canonical name, so that a key in the stash is told apart
 //! from others exactly as well as a key in the table, and the rate stays what it was (Eppstein, Theorem 5.1,
-//! which holds for the other placements as well once the name is the same from both sides).
+//! which holds for the other placements as well once the name is the same from both sides). The value that is
+//! stored beside the key comes along.
 //!
 //! Entries are kept in order: the content depends on what was stored, not on when.
 
@@ -11,10 +12,20 @@ use crate::engine::Flaw;
 use super::place::Place;
 use super::tag::Fingerprint;
 
+/// A key that is kept aside. The order of the fields is the order of the entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kept {
+    /// The place under its canonical name.
+    pub(crate) name: Place,
+    pub(crate) fingerprint: Fingerprint,
+    /// 0 in filters without values.
+    pub(crate) value: u16,
+}
+
 /// A few entries, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stash {
-    entries: Vec<(Place, Fingerprint)>,
+    entries: Vec<Kept>,
     /// The most entries that any group of places may have here.
     capacity: usize,
     /// Places with the same number shifted by this share their part of the stash.
@@ -36,11 +47,11 @@ impl Stash {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<(Place, Fingerprint)>()
+        self.entries.capacity() * size_of::<Kept>()
     }
 
     /// The entries, in order.
-    pub(crate) fn entries(&self) -> &[(Place, Fingerprint)] {
+    pub(crate) fn entries(&self) -> &[Kept] {
         &self.entries
     }
 
@@ -48,31 +59,37 @@ impl Stash {
     pub(crate) fn group(&self, place: Place) -> core::ops::Range<usize> {
         let number = |place: Place| place.0.checked_shr(self.group_bits).unwrap_or(0);
         let group = number(place);
-        let begin = self.entries.partition_point(|entry| number(entry.0) < group);
-        let end = self.entries.partition_point(|entry| number(entry.0) <= group);
+        let begin = self.entries.partition_point(|entry| number(entry.name) < group);
+        let end = self.entries.partition_point(|entry| number(entry.name) <= group);
         begin..end
     }
 
-    /// How many copies of an entry are here.
+    /// The values of all copies of a key.
+    pub(crate) fn values(&self, name: Place, fingerprint: Fingerprint) -> impl Iterator<Item = u16> {
+        let key = (name, fingerprint);
+        let begin = self.entries.partition_point(|other| (other.name, other.fingerprint) < key);
+        let copies = self.entries[begin..].iter();
+        copies.take_while(move |other| (other.name, other.fingerprint) == key).map(|other| other.value)
+    }
+
+    /// How many copies of a key are here, with any values.
     pub(crate) fn count(&self, name: Place, fingerprint: Fingerprint) -> u32 {
-        let entry = (name, fingerprint);
-        let begin = self.entries.partition_point(|other| *other < entry);
-        self.entries[begin..].iter().take_while(|other| **other == entry).map(|_| 1).sum()
+        self.values(name, fingerprint).map(|_| 1).sum()
     }
 
     /// Keeps an entry; `false` if there is no room.
-    pub(crate) fn put(&mut self, name: Place, fingerprint: Fingerprint) -> bool {
-        if self.group(name).len() >= self.capacity {
+    pub(crate) fn put(&mut self, entry: Kept) -> bool {
+        if self.group(entry.name).len() >= self.capacity {
             return false;
         }
-        let at = self.entries.partition_point(|other| *other < (name, fingerprint));
-        self.entries.insert(at, (name, fingerprint));
+        let at = self.entries.partition_point(|other| *other < entry);
+        self.entries.insert(at, entry);
         true
     }
 
     /// Gives one copy of an entry away; `false` if it is not here.
-    pub(crate) fn take(&mut self, name: Place, fingerprint: Fingerprint) -> bool {
-        match self.entries.binary_search(&(name, fingerprint)) {
+    pub(crate) fn take(&mut self, entry: Kept) -> bool {
+        match self.entries.binary_search(&entry) {
             Ok(at) => {
                 self.entries.remove(at);
                 true
@@ -82,7 +99,7 @@ impl Stash {
     }
 
     /// Takes entries that may come from a file as they are.
-    pub(crate) fn restore(&mut self, entries: Vec<(Place, Fingerprint)>) {
+    pub(crate) fn restore(&mut self, entries: Vec<Kept>) {
         self.entries = entries;
     }
 
@@ -93,7 +110,7 @@ impl Stash {
         }
         let mut begin = 0;
         while let Some(entry) = self.entries.get(begin) {
-            let group = self.group(entry.0);
+            let group = self.group(entry.name);
             if group.len() > self.capacity {
                 return Err(Flaw::Stash { index: group.start + self.capacity, what: "an entry too many" });
             }
@@ -111,33 +128,39 @@ impl Stash {
 mod tests {
     use super::*;
 
+    fn kept(name: u64, fingerprint: u64, value: u16) -> Kept {
+        Kept { name: Place(name), fingerprint: Fingerprint(fingerprint), value }
+    }
+
     #[test]
     fn each_group_has_its_own_room() {
         let mut stash = Stash::new(2, 4);
-        let put = |stash: &mut Stash, place, fingerprint| stash.put(Place(place), Fingerprint(fingerprint));
-        assert!(put(&mut stash, 3, 7) && put(&mut stash, 15, 7));
-        assert!(!put(&mut stash, 0, 1), "the first group is full");
-        assert!(put(&mut stash, 16, 1), "the second is not");
-        assert!(stash.take(Place(15), Fingerprint(7)));
-        assert!(!stash.take(Place(15), Fingerprint(7)));
-        assert!(put(&mut stash, 0, 1));
+        assert!(stash.put(kept(3, 7, 0)) && stash.put(kept(15, 7, 0)));
+        assert!(!stash.put(kept(0, 1, 0)), "the first group is full");
+        assert!(stash.put(kept(16, 1, 0)), "the second is not");
+        assert!(stash.take(kept(15, 7, 0)));
+        assert!(!stash.take(kept(15, 7, 0)));
+        assert!(stash.put(kept(0, 1, 0)));
         assert_eq!(stash.len(), 3);
         assert_eq!(stash.group(Place(9)), 0..2);
     }
 
     #[test]
     fn copies_are_counted_and_order_does_not_matter() {
-        let entries = [(5, 2), (1, 9), (5, 2), (3, 3)];
+        let entries = [kept(5, 2, 1), kept(1, 9, 0), kept(5, 2, 4), kept(3, 3, 0), kept(5, 2, 1)];
         let fill = |order: &[usize]| {
             let mut stash = Stash::new(8, 64);
-            for &i in order {
-                assert!(stash.put(Place(entries[i].0), Fingerprint(entries[i].1)));
-            }
+            assert!(order.iter().all(|&i| stash.put(entries[i])));
             stash
         };
-        let stash = fill(&[0, 1, 2, 3]);
-        assert_eq!(stash, fill(&[3, 2, 0, 1]));
-        assert_eq!(stash.count(Place(5), Fingerprint(2)), 2);
+        let mut stash = fill(&[0, 1, 2, 3, 4]);
+        assert_eq!(stash, fill(&[3, 4, 2, 0, 1]));
+        assert_eq!(stash.count(Place(5), Fingerprint(2)), 3);
         assert_eq!(stash.count(Place(5), Fingerprint(3)), 0);
+        let values = |stash: &Stash| stash.values(Place(5), Fingerprint(2)).collect::<Vec<_>>();
+        assert_eq!(values(&stash), [1, 1, 4]);
+        assert!(!stash.take(kept(5, 2, 2)), "only with its value");
+        assert!(stash.take(kept(5, 2, 1)));
+        assert_eq!(values(&stash), [1, 4]);
     }
 }

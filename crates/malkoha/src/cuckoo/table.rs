@@ -13,6 +13,8 @@ pub struct Entry {
     pub(crate) place: Place,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) side: Side,
+    /// What is stored beside it; 0 in tables without values.
+    pub(crate) value: u16,
 }
 
 /// One tag put in the stead of another, remembered so that it can be undone.
@@ -26,23 +28,32 @@ pub struct Swap {
 
 /// A table of places: [`Slots`](super::slots::Slots) or [`SortedBuckets`](super::sorted::SortedBuckets).
 pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
+    /// Whether tags have values.
+    const VALUED: bool;
+
     /// Whether a layout is one of this table.
     fn fits(layout: &CuckooLayout) -> bool;
 
     /// The table for a layout that fits, in words that are as many as the layout needs.
     fn new(layout: &CuckooLayout, words: Words) -> Self;
 
-    /// Whether a place holds an entry.
+    /// Whether a place holds an entry, with any value.
     fn holds(&self, entry: Entry) -> bool;
 
-    /// How many copies of an entry its place holds.
+    /// How many copies of an entry its place holds, with any values.
     fn count(&self, entry: Entry) -> u32;
 
     /// Puts an entry into an empty slot of its place; `false` if there is none.
     fn put(&mut self, entry: Entry) -> bool;
 
-    /// Takes one copy of an entry out of its place; `false` if there is none.
+    /// Takes one copy of an entry, with its value, out of its place; `false` if there is none.
     fn take(&mut self, entry: Entry) -> bool;
+
+    /// Calls `each` with the value of every copy of an entry that its place holds.
+    fn values(&self, entry: Entry, each: impl FnMut(u16));
+
+    /// Gives one copy of an entry, with its value, another value; `false` if there is none.
+    fn update(&mut self, entry: Entry, value: u16) -> bool;
 
     /// What lies at `rank` of a place that is full.
     fn resident(&self, place: Place, rank: u32) -> Entry;

@@ -1,18 +1,22 @@
 //! What a slot holds: the tag of a key, and nothing for an empty slot.
 //!
 //! ```text
-//!            side     rank          fingerprint
-//!          +------+----------+----------------------+
-//!   tag =  | 0..1 | 0..log l |  what remains, not 0  |      all zero = empty
-//!          +------+----------+----------------------+
+//!            value   side     rank          fingerprint
+//!          +-------+------+----------+----------------------+
+//!   tag =  | 0..16 | 0..1 | 0..log l |  what remains, not 0  |      all zero = empty
+//!          +-------+------+----------+----------------------+
 //! ```
+//!
+//! The *value* is what the caller stores beside the key, in filters that were planned for it. Every move carries
+//! it along; a search for a key leaves it out of the comparison. It lies above all else, so that the rest of the
+//! tag is the same number with and without it.
 //!
 //! The *side* says in which of its two places the key sits; it is there when the other place is a signed
 //! offset away. The *rank* says which slot of its window this is; it is there when windows overlap and a slot
 //! belongs to several. Variants that need neither have fields of no width.
 //!
-//! Side and rank together are the *stamp*. A tag is always `base(fingerprint) + stamp(side, rank)`: a place
-//! is searched by comparing its slots with one base plus a constant, whatever the variant. With three ranks the
+//! Side and rank together are the *stamp*. Below the value a tag is always `base(fingerprint) + stamp(side, rank)`: a
+//! place is searched by comparing its slots with one base plus a constant, whatever the variant. With three ranks the
 //! stamp does not fill whole bits, so there the fingerprints are numbered in steps of six instead.
 
 /// The part of a key's hash that is stored. Never zero.
@@ -52,8 +56,10 @@ impl Tag {
 /// How tags of one variant are made: the widths of their fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anatomy {
-    /// Width of a tag in bits.
+    /// Width of a tag in bits, the value included.
     pub(crate) bits: u32,
+    /// Width of the value, 0 if there is none.
+    pub(crate) value_bits: u32,
     /// 2 if the side is stored, else 1.
     sides: u64,
     /// l if the rank is stored, else 1.
@@ -69,15 +75,33 @@ impl Anatomy {
     pub(crate) const fn new(bits: u32, sides: u64, ranks: u64) -> Self {
         let stamps = sides * ranks;
         if stamps.is_power_of_two() {
-            Self { bits, sides, ranks, step: 1, unit: 1 << (bits - stamps.trailing_zeros()) }
+            let unit = 1 << (bits - stamps.trailing_zeros());
+            Self { bits, value_bits: 0, sides, ranks, step: 1, unit }
         } else {
-            Self { bits, sides, ranks, step: stamps, unit: 1 }
+            Self { bits, value_bits: 0, sides, ranks, step: stamps, unit: 1 }
         }
+    }
+
+    /// The same tags with a value of so many bits above them.
+    pub(crate) const fn with_value_bits(self, value_bits: u32) -> Self {
+        Self { bits: self.bits + value_bits, value_bits, ..self }
+    }
+
+    /// The same tags, which have no values: with this a compiler knows it too.
+    #[inline(always)]
+    pub(crate) const fn without_values(self) -> Self {
+        Self { value_bits: 0, ..self }
+    }
+
+    /// The bits of a tag that tell of its key: all below the value.
+    #[inline(always)]
+    pub(crate) const fn key_mask(&self) -> u64 {
+        crate::bits::words::mask(self.bits - self.value_bits)
     }
 
     /// How many fingerprints there are: they are numbered from 1 to this.
     pub(crate) const fn fingerprints(&self) -> u64 {
-        crate::bits::words::mask(self.bits) / (self.sides * self.ranks)
+        self.key_mask() / (self.sides * self.ranks)
     }
 
     /// The bits of a tag that are not all zero unless the slot is empty, if there are such bits; with them, every
@@ -101,21 +125,42 @@ impl Anatomy {
         (side * self.ranks + rank) * self.unit
     }
 
-    /// The tag of a key at a side and a rank.
+    /// What a value adds to the rest of the tag: nothing where there are no values.
     #[inline(always)]
-    pub(crate) const fn tag(&self, fingerprint: Fingerprint, side: Side, rank: u64) -> Tag {
-        Tag(self.base(fingerprint) + self.stamp(side, rank))
+    pub(crate) const fn raised(&self, value: u16) -> u64 {
+        if self.value_bits == 0 { 0 } else { (value as u64) << (self.bits - self.value_bits) }
     }
 
-    /// Takes a tag apart; not for empty slots. Side first and rank 0 where they are not stored.
+    /// The tag of a key at a side and a rank, with a value.
+    #[inline(always)]
+    pub(crate) const fn tag(&self, fingerprint: Fingerprint, side: Side, rank: u64, value: u16) -> Tag {
+        Tag(self.raised(value) + self.base(fingerprint) + self.stamp(side, rank))
+    }
+
+    /// Whether two tags are of the same key at the same side and rank, whatever their values.
+    #[inline(always)]
+    pub(crate) const fn same_key(&self, one: Tag, other: Tag) -> bool {
+        (one.0 ^ other.0) & self.key_mask() == 0
+    }
+
+    /// The value of a tag, 0 where there are no values.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "at most 16 bits")]
+    pub(crate) const fn value(&self, tag: Tag) -> u16 {
+        if self.value_bits == 0 { 0 } else { (tag.0 >> (self.bits - self.value_bits)) as u16 }
+    }
+
+    /// Takes what a tag tells of its key apart; not for empty slots. Side first and rank 0 where they are not
+    /// stored.
     #[inline(always)]
     pub(crate) const fn parts(&self, tag: Tag) -> (Fingerprint, Side, u64) {
-        debug_assert!(tag.0 != 0, "an empty slot has no parts");
+        let key = if self.value_bits == 0 { tag.0 } else { tag.0 & self.key_mask() };
+        debug_assert!(key != 0, "an empty slot has no parts");
         let (fingerprint, stamp) = if self.step == 1 {
-            (tag.0 & (self.unit - 1), tag.0 >> self.unit.trailing_zeros())
+            (key & (self.unit - 1), key >> self.unit.trailing_zeros())
         } else {
             // The only step that is not one is six: two sides of three ranks.
-            ((tag.0 - 1) / 6 + 1, (tag.0 - 1) % 6)
+            ((key - 1) / 6 + 1, (key - 1) % 6)
         };
         let side = if self.sides == 2 && stamp >= self.ranks { Side::Second } else { Side::First };
         (Fingerprint(fingerprint), side, stamp - side as u64 * self.ranks)
@@ -130,21 +175,35 @@ mod tests {
     #[test]
     fn tags_are_distinct_nonzero_and_come_apart_again() {
         for (sides, ranks) in [(1, 1), (2, 1), (2, 2), (2, 3), (2, 4)] {
-            for bits in 4..=12 {
-                let anatomy = Anatomy::new(bits, sides, ranks);
+            for (bits, value_bits) in (4..=12).map(|bits| (bits, 0)).chain([(4, 1), (5, 3), (6, 4), (4, 6)]) {
+                let anatomy = Anatomy::new(bits, sides, ranks).with_value_bits(value_bits);
                 let mut seen = HashSet::new();
                 for fingerprint in (1..=anatomy.fingerprints()).map(Fingerprint) {
                     for side in [Side::First, Side::Second].into_iter().take(sides as usize) {
-                        for rank in 0..ranks {
-                            let tag = anatomy.tag(fingerprint, side, rank);
-                            assert!(tag.0 != 0 && tag.0 < 1 << bits);
+                        for (rank, value) in
+                            (0..ranks).flat_map(|rank| (0..1 << value_bits).map(move |v| (rank, v)))
+                        {
+                            let tag = anatomy.tag(fingerprint, side, rank, value);
+                            assert!(tag.0 != 0 && tag.0 < 1 << anatomy.bits);
                             assert!(seen.insert(tag.0));
                             assert_eq!(anatomy.parts(tag), (fingerprint, side, rank));
+                            assert_eq!(anatomy.value(tag), value);
                         }
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn values_take_no_fingerprints() {
+        let plain = Anatomy::new(10, 2, 3);
+        let valued = plain.with_value_bits(16);
+        assert_eq!((valued.bits, valued.fingerprints()), (26, plain.fingerprints()));
+        let tag = |value| valued.tag(Fingerprint(9), Side::Second, 1, value);
+        assert!(valued.same_key(tag(0), tag(u16::MAX)));
+        assert!(!valued.same_key(tag(7), valued.tag(Fingerprint(9), Side::Second, 2, 7)));
+        assert_eq!(tag(0), plain.tag(Fingerprint(9), Side::Second, 1, 0), "a value of 0 adds nothing");
     }
 
     #[test]

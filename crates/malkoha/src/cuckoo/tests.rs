@@ -7,6 +7,7 @@ use super::sorted::SortedBuckets;
 use super::table::{Entry, Table};
 use super::tag::{Fingerprint, Side};
 use crate::bits::Words;
+use crate::engine::Flaw;
 use crate::filter::Filter;
 use crate::key::KeyHash;
 use crate::kind::Kind;
@@ -36,6 +37,24 @@ impl Naive {
         self.ranks(entry, |held, rank| held == Some((entry, rank)))
     }
 
+    /// The values of all copies of an entry, ascending.
+    fn values(&self, entry: Entry) -> Vec<u16> {
+        let held = (0..self.l).filter_map(|rank| {
+            let (held, own_rank) = self.slots[self.slot(entry.place, rank)]?;
+            (same_key(held, entry) && own_rank == rank).then_some(held.value)
+        });
+        let mut values: Vec<u16> = held.collect();
+        values.sort_unstable();
+        values
+    }
+
+    fn update(&mut self, entry: Entry, value: u16) -> bool {
+        let Some(&rank) = self.holding(entry).first() else { return false };
+        let slot = self.slot(entry.place, rank);
+        self.slots[slot] = Some((Entry { value, ..entry }, rank));
+        true
+    }
+
     fn put(&mut self, entry: Entry) -> bool {
         let Some(&rank) = self.ranks(entry, |held, _| held.is_none()).first() else { return false };
         let slot = self.slot(entry.place, rank);
@@ -51,8 +70,33 @@ impl Naive {
     }
 }
 
+/// Whether two entries differ at most in their values.
+fn same_key(one: Entry, other: Entry) -> bool {
+    one == Entry { value: one.value, ..other }
+}
+
+/// The values that a table tells of, ascending.
+fn values<T: Table>(table: &T, entry: Entry) -> Vec<u16> {
+    let mut values = Vec::new();
+    table.values(entry, |value| values.push(value));
+    values.sort_unstable();
+    values
+}
+
+/// Holds the answers of a table about an entry against the values of its copies.
+fn check<T: Table>(table: &T, probe: Entry, expected: &[u16]) {
+    assert_eq!(table.count(probe), expected.len() as u32, "{probe:?}");
+    assert_eq!(table.holds(probe), !expected.is_empty(), "{probe:?}");
+    assert_eq!(values(table, probe), expected, "{probe:?}");
+}
+
 fn layout(kind: Kind, bits: u32, places: u64) -> CuckooLayout {
-    let mut layout = CuckooLayout::with_tags(kind, bits);
+    valued_layout(kind, bits, 0, places)
+}
+
+/// The layout of tags of `bits` bits below a value.
+fn valued_layout(kind: Kind, bits: u32, value_bits: u32, places: u64) -> CuckooLayout {
+    let mut layout = CuckooLayout::with_tags(kind, bits).with_values(value_bits);
     layout.set_places(places).unwrap();
     layout
 }
@@ -69,7 +113,14 @@ fn entry(layout: &CuckooLayout, stream: &mut Stream) -> Entry {
         _ => 1 + stream.below(layout.fingerprints),
     };
     let side = if layout.kind.is_signed() && stream.below(2) == 1 { Side::Second } else { Side::First };
-    Entry { place: Place(stream.below(layout.places)), fingerprint: Fingerprint(fingerprint), side }
+    let place = Place(stream.below(layout.places));
+    Entry { place, fingerprint: Fingerprint(fingerprint), side, value: value(layout, stream) }
+}
+
+/// A random value, from few so that equal ones meet.
+fn value(layout: &CuckooLayout, stream: &mut Stream) -> u16 {
+    let most = (1u64 << layout.value_bits()) - 1;
+    [0, most, most / 2][stream.below(3) as usize] as u16
 }
 
 /// Random operations on a table of slots and on the naive one, compared after each.
@@ -81,9 +132,13 @@ fn slots_against_naive<S: Shape>(layout: &CuckooLayout) {
     let mut stream = Stream::new(u64::from(layout.tag_bits()) << 8 | l);
     for _ in 0..400 {
         let entry = entry(layout, &mut stream);
-        match stream.below(4) {
+        match stream.below(5) {
             0 | 1 => assert_eq!(table.put(entry), naive.put(entry)),
             2 => assert_eq!(table.take(entry), naive.take(entry)),
+            3 => {
+                let value = value(layout, &mut stream);
+                assert_eq!(table.update(entry, value), naive.update(entry, value));
+            }
             _ => {
                 let rank = stream.below(l);
                 let slot = naive.slot(entry.place, rank);
@@ -104,9 +159,7 @@ fn slots_against_naive<S: Shape>(layout: &CuckooLayout) {
         for _ in 0..4 {
             let probe = self::entry(layout, &mut stream);
             for probe in [probe, entry] {
-                let expected = naive.holding(probe).len() as u32;
-                assert_eq!(table.count(probe), expected, "{probe:?} in {layout:?}");
-                assert_eq!(table.holds(probe), expected > 0, "{probe:?} in {layout:?}");
+                check(&table, probe, &naive.values(probe));
             }
         }
     }
@@ -123,6 +176,22 @@ fn slots_of_every_shape_agree_with_one_slot_at_a_time() {
     }
 }
 
+/// Widths of tags and values, up to all of a word.
+fn valued_widths() -> impl Iterator<Item = (u32, u32)> {
+    let widths = [4, 5, 8, 13, 16, 24, 32, 48, 60];
+    let pairs = widths.into_iter().flat_map(|bits| [1, 4, 5, 16].map(|value_bits| (bits, value_bits)));
+    pairs.filter(|(bits, value_bits)| bits + value_bits <= 64)
+}
+
+#[test]
+fn slots_with_values_agree_with_one_slot_at_a_time() {
+    for kind in Kind::cuckoos().filter(|kind| !kind.is_sorted()) {
+        for (bits, value_bits) in valued_widths() {
+            slots_against_naive::<Dynamic<true>>(&valued_layout(kind, bits, value_bits, 13));
+        }
+    }
+}
+
 #[test]
 fn compiled_shapes_agree_with_one_slot_at_a_time() {
     slots_against_naive::<Fixed<8, 4, false>>(&layout(Kind::Flexible(4), 8, 13));
@@ -135,16 +204,23 @@ fn compiled_shapes_agree_with_one_slot_at_a_time() {
 }
 
 /// Random operations on sorted buckets and on plain lists, compared after each.
-fn sorted_against_lists<const TAG_BITS: u32>(layout: &CuckooLayout) {
+fn sorted_against_lists<const TAG_BITS: u32, const VALUED: bool>(layout: &CuckooLayout) {
     let bits = layout.tag_bits();
-    let mut table = SortedBuckets::<TAG_BITS>::new(layout, words_for(layout));
+    let mut table = SortedBuckets::<TAG_BITS, VALUED>::new(layout, words_for(layout));
     let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); 7];
     let mut stream = Stream::new(u64::from(bits));
     for _ in 0..600 {
         let entry = entry(layout, &mut stream);
         let bucket = &mut buckets[entry.place.0 as usize];
         let at = bucket.iter().position(|held| *held == entry);
-        match (stream.below(3), at) {
+        match (stream.below(4), at) {
+            (3, at) => {
+                let value = value(layout, &mut stream);
+                assert_eq!(table.update(entry, value), at.is_some());
+                if let Some(at) = at {
+                    bucket[at].value = value;
+                }
+            }
             (0, Some(at)) => {
                 bucket.swap_remove(at);
                 assert!(table.take(entry));
@@ -169,9 +245,10 @@ fn sorted_against_lists<const TAG_BITS: u32>(layout: &CuckooLayout) {
             }
         }
         for probe in [entry, self::entry(layout, &mut stream)] {
-            let copies = buckets[probe.place.0 as usize].iter().filter(|held| **held == probe).count();
-            assert_eq!(table.count(probe), copies as u32, "{probe:?} with {bits} bits");
-            assert_eq!(table.holds(probe), copies > 0);
+            let copies = buckets[probe.place.0 as usize].iter().filter(|held| same_key(**held, probe));
+            let mut expected: Vec<u16> = copies.map(|held| held.value).collect();
+            expected.sort_unstable();
+            check(&table, probe, &expected);
         }
     }
 }
@@ -179,17 +256,65 @@ fn sorted_against_lists<const TAG_BITS: u32>(layout: &CuckooLayout) {
 #[test]
 fn sorted_buckets_of_every_width_agree_with_lists() {
     for bits in 4..=60 {
-        sorted_against_lists::<0>(&layout(Kind::Sorted, bits, 7));
-        sorted_against_lists::<0>(&layout(Kind::SemiSorted, bits, 7));
+        sorted_against_lists::<0, false>(&layout(Kind::Sorted, bits, 7));
+        sorted_against_lists::<0, false>(&layout(Kind::SemiSorted, bits, 7));
+    }
+}
+
+#[test]
+fn sorted_buckets_with_values_agree_with_lists() {
+    for (bits, value_bits) in valued_widths() {
+        for kind in [Kind::Sorted, Kind::SemiSorted] {
+            sorted_against_lists::<0, true>(&valued_layout(kind, bits, value_bits, 7));
+        }
     }
 }
 
 #[test]
 fn compiled_widths_of_sorted_buckets_agree_with_lists() {
-    sorted_against_lists::<10>(&layout(Kind::Sorted, 10, 7));
-    sorted_against_lists::<11>(&layout(Kind::Sorted, 11, 7));
-    sorted_against_lists::<13>(&layout(Kind::Sorted, 13, 7));
-    sorted_against_lists::<17>(&layout(Kind::Sorted, 17, 7));
+    sorted_against_lists::<10, false>(&layout(Kind::Sorted, 10, 7));
+    sorted_against_lists::<11, false>(&layout(Kind::Sorted, 11, 7));
+    sorted_against_lists::<13, false>(&layout(Kind::Sorted, 13, 7));
+    sorted_against_lists::<17, false>(&layout(Kind::Sorted, 17, 7));
+}
+
+/// Bits that no history leaves: a value without a fingerprint, in the first slot, and one in the last.
+#[test]
+fn a_value_without_a_fingerprint_is_a_flaw() {
+    for kind in Kind::cuckoos() {
+        for (bits, value_bits) in [(5, 1), (8, 8), (13, 3)] {
+            let layout = valued_layout(kind, bits, value_bits, 16);
+            let tag = 1u64 << (bits + value_bits - 1);
+            for slot in [0, layout.slots - 1] {
+                let mut words = words_for(&layout);
+                let flaw = if kind.is_sorted() {
+                    // Upper parts 0, 0, 0 and 8 have the number C(11, 4); all else is zero.
+                    let bucket_bits = SortedBuckets::bucket_bits(layout.tag_bits());
+                    words.write(slot / 4 * u64::from(bucket_bits), 12, 330);
+                    SortedBuckets::<0, true>::new(&layout, words).audit(&layout)
+                } else {
+                    words.write(slot * u64::from(layout.tag_bits()), layout.tag_bits(), tag);
+                    Slots::<Dynamic<true>>::new(&layout, words).audit(&layout)
+                };
+                assert!(
+                    matches!(flaw, Err(Flaw::Table { what, .. }) if what.contains("value")),
+                    "{layout:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stash_with_too_wide_a_value_is_a_flaw() {
+    for kind in Kind::cuckoos() {
+        let geometry = Spec::new(500, 0.01).kind(kind).values(3).plan().unwrap();
+        let mut filter = Filter::new(geometry).unwrap();
+        for value in [7, 8, u16::MAX] {
+            filter.engine_mut().restore(1, vec![(0, 1, value)]);
+            assert_eq!(filter.engine().audit().is_ok(), value == 7, "{kind} {value}");
+        }
+    }
 }
 
 /// A filter of every kind, tight enough that some keys are in the stash, poured into an empty one.
@@ -203,7 +328,7 @@ fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
             .take_while(|&hash| filter.engine().stash_len() < 8 && filter.insert(&hash).is_ok())
             .collect();
         assert!(keys.len() >= 500 && filter.engine().stash_len() > 0, "{kind}");
-        let hashes: Vec<_> = filter.engine().hashes().unwrap().collect();
+        let hashes: Vec<_> = filter.engine().copies().unwrap().map(|(hash, _)| hash).collect();
         assert_eq!(hashes.len() as u64, filter.len(), "{kind}");
         for hash in hashes {
             // What one order of inserts fits in, another order fits in with more keys in the stash at worst.

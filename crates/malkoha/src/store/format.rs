@@ -118,7 +118,7 @@ pub(super) mod field {
     }
 
     /// Numbers that have a name already and are zero in every file of this version.
-    pub(in crate::store) const RESERVED: [Field; 3] = [VALUE_BITS, DOUBLINGS, EARLIER_FINGERPRINTS];
+    pub(in crate::store) const RESERVED: [Field; 2] = [DOUBLINGS, EARLIER_FINGERPRINTS];
 }
 
 #[cfg(test)]

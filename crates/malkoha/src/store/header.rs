@@ -80,6 +80,7 @@ impl Header {
                 set(field::NEAR_GROUP, layout.ring.group);
                 set(field::STASH_ROOM, u64::from(layout.stash));
                 set(field::MOST_STEPS, u64::from(layout.max_steps));
+                set(field::VALUE_BITS, u64::from(layout.value_bits()));
             }
             Layout::Bloom(layout) => {
                 set(field::BITS, layout.bits);
@@ -180,8 +181,11 @@ impl Numbers {
     }
 
     fn cuckoo(&self, kind: Kind) -> Result<CuckooLayout, Error> {
-        let tag_bits = self.small(field::TAG_BITS, CuckooLayout::tag_widths(kind))?;
-        let mut layout = CuckooLayout::with_tags(kind, tag_bits);
+        let value_bits = self.small(field::VALUE_BITS, 0..=Spec::MOST_VALUE_BITS)?;
+        let below = CuckooLayout::tag_widths_below(kind, value_bits);
+        let widths = below.start() + value_bits..=below.end() + value_bits;
+        let tag_bits = self.small(field::TAG_BITS, widths)? - value_bits;
+        let mut layout = CuckooLayout::with_tags(kind, tag_bits).with_values(value_bits);
         if matches!(kind, Kind::Simplified(_)) {
             layout.set_subtables(self.small(field::SUBTABLE_BITS, 1..=tag_bits.min(MOST_SUBTABLE_BITS))?);
         }

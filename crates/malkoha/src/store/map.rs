@@ -3,7 +3,7 @@
 //! The one place outside `bits/` with unsafe code, for mapping a file is unsafe: whoever changes the file changes the
 //! memory. What is done about it: the table is only ever asked for numbers which are compared with others, never
 //! for numbers that say where to read, so whatever the bytes become, a lookup reads inside the map and answers yes
-//! or no.
+//! or no, or with a value.
 #![expect(unsafe_code, reason = "mapping a file")]
 
 use core::fmt;
@@ -19,6 +19,7 @@ use crate::filter::Filter;
 use crate::geometry::Geometry;
 use crate::key::{Key, KeyHasher};
 use crate::stats::Stats;
+use crate::values::Values;
 
 use super::format::Form;
 use super::record::Opening;
@@ -153,6 +154,16 @@ impl Mapped {
     /// How many stored copies look like this key: at least as many as were stored of it.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
         self.filter.count(key)
+    }
+
+    /// The values of all stored copies that look like this key, ascending, in filters with values.
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
+        self.filter.get(key)
+    }
+
+    /// The candidate values of every key of a slice, in order, in filters with values.
+    pub fn get_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<Values>, Error> {
+        self.filter.get_slice(keys)
     }
 
     /// The number of copies stored, as the header says.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::bits::Words;
-use crate::engine::Flaw;
+use crate::engine::{Flaw, Stashed};
 use crate::error::Error;
 use crate::filter::Filter;
 
@@ -27,8 +27,8 @@ pub(super) fn write(filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
     let mut checksum = header.write(out)?;
     if !stash.is_empty() {
         let mut section = SectionWriter::new(out, checksum);
-        for (place, fingerprint) in stash {
-            section.put_numbers(&[place, fingerprint, 0])?;
+        for (place, fingerprint, value) in stash {
+            section.put_numbers(&[place, fingerprint, u64::from(value)])?;
         }
         checksum = section.end()?;
     }
@@ -42,7 +42,7 @@ pub(super) fn write(filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
     pub(super) header: Header,
-    pub(super) stash: Vec<(u64, u64)>,
+    pub(super) stash: Vec<Stashed>,
     /// Where the record begins.
     pub(super) begin: u64,
     /// Where the table begins.
@@ -139,20 +139,19 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     Ok(filter)
 }
 
-/// Reads the entries of a stash, whose places and fingerprints are looked at later.
-fn read_stash(input: &mut Input<'_>, section: (u64, u64)) -> Result<(Vec<(u64, u64)>, u64), Error> {
+/// Reads the entries of a stash, which are looked at later.
+fn read_stash(input: &mut Input<'_>, section: (u64, u64)) -> Result<(Vec<Stashed>, u64), Error> {
     let begin = input.offset();
     let mut bytes = Vec::new();
     let checksum = input.section("stash", section, |chunk| bytes.extend_from_slice(chunk))?;
     let mut stash = Vec::new();
     for (entry, [place, fingerprint, value]) in bytes.as_chunks::<8>().0.as_chunks::<3>().0.iter().enumerate()
     {
-        if *value != [0; 8] {
+        let Ok(value) = u16::try_from(u64::from_le_bytes(*value)) else {
             let offset = begin + entry as u64 * STASH_ENTRY_BYTES + 16;
-            let what = "a value where this version has 0".to_owned();
-            return Err(Error::Newer { part: "stash", offset, what });
-        }
-        stash.push((u64::from_le_bytes(*place), u64::from_le_bytes(*fingerprint)));
+            return Err(Error::corrupt("stash", offset, "an entry has a value of more than 16 bits"));
+        };
+        stash.push((u64::from_le_bytes(*place), u64::from_le_bytes(*fingerprint), value));
     }
     Ok((stash, checksum))
 }

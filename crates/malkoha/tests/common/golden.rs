@@ -30,6 +30,10 @@ pub(crate) fn specs() -> Vec<(String, Spec)> {
     for bits in [7, 8, 10, 14] {
         more(&format!("sorted-k{bits}"), at(2f64.powi(-bits), Kind::Sorted));
     }
+    let valued = [(Kind::Classic(2), 3), (Kind::Flexible(4), 5), (Kind::Windowed(3), 8), (Kind::Sorted, 16)];
+    for (kind, bits) in valued {
+        more(&format!("{}-values-{bits}", kind.to_string().replace(':', "-")), at(0.01, kind).values(bits));
+    }
     more("bloom-1e-9", at(1e-9, Kind::Bloom));
     more("blocked-1-spread", at(0.001, Kind::Blocked(1)).pattern(Pattern::Spread));
     more("blocked-2-distinct", at(0.001, Kind::Blocked(2)).pattern(Pattern::Distinct));
@@ -89,6 +93,10 @@ pub(crate) fn build_sharded(spec: &ShardedSpec) -> Sharded {
 /// The filter that a golden file holds.
 pub(crate) fn build(spec: &Spec) -> Filter {
     let mut filter = spec.build().unwrap();
+    if filter.geometry().value_bits() > 0 {
+        store_with_values(&mut filter);
+        return filter;
+    }
     filter.insert_slice(&(0..150u64).collect::<Vec<_>>()).unwrap();
     filter.insert_slice(&texts().collect::<Vec<_>>()).unwrap();
     let kind = filter.geometry().kind();
@@ -99,6 +107,39 @@ pub(crate) fn build(spec: &Spec) -> Filter {
         assert_eq!(filter.remove_slice(&[0u64, 1, 2, 3, 4]), Ok(5));
     }
     filter
+}
+
+/// The value of key number `number` in filters with values.
+fn value(number: u64, filter: &Filter) -> u16 {
+    (number * 40_503 % (1 << filter.geometry().value_bits())) as u16
+}
+
+/// The same history, every key with its value, and those of one more key changed.
+fn store_with_values(filter: &mut Filter) {
+    for key in 0..150 {
+        filter.insert_with(&key, value(key, filter)).unwrap();
+    }
+    for (i, text) in (0..).zip(texts()) {
+        filter.insert_with(&text, value(i, filter)).unwrap();
+    }
+    for copy in 0..2 * u64::from(filter.geometry().kind().slots_per_place()) + 2 {
+        filter.insert_with(&7u64, value(copy, filter)).unwrap();
+    }
+    for key in 0..5 {
+        assert_eq!(filter.remove_with(&key, value(key, filter)), Ok(true));
+    }
+    assert_eq!(filter.update(&149u64, value(149, filter), value(1, filter)), Ok(true));
+}
+
+/// Checks that the values of a golden file are there.
+fn check_values(name: &str, filter: &Filter) {
+    let has = |key: &u64, value| filter.get(key).unwrap().contains(&value);
+    assert!((5..149u64).all(|key| has(&key, value(key, filter))), "{name}");
+    assert!(has(&149, value(1, filter)), "{name}");
+    let texts_have = |(i, text): (u64, String)| filter.get(&text).unwrap().contains(&value(i, filter));
+    assert!((0..).zip(texts()).all(texts_have), "{name}");
+    let copies = 2 * u64::from(filter.geometry().kind().slots_per_place()) + 2;
+    assert!((0..copies).all(|copy| has(&7, value(copy, filter))), "{name}");
 }
 
 /// Checks that a filter holds what a golden file holds.
@@ -122,6 +163,9 @@ pub(crate) fn check_keys(name: &str, filter: &Filter) {
     }
     for text in texts() {
         assert!(filter.contains(&text), "{name} lost {text:?}");
+    }
+    if filter.geometry().value_bits() > 0 {
+        check_values(name, filter);
     }
 }
 

@@ -1,0 +1,83 @@
+//! Values beside fingerprints: what a filter with values does more than one without.
+//!
+//! A stored copy is a key with a value. Its fingerprint and its value lie in one tag, so everything that moves tags
+//! moves values too, and the copies of one key with one value are as alike as copies of a key without.
+
+use super::place::Placement;
+use super::table::Table;
+use super::tag::Side;
+use super::{Cuckoo, Homes, Kept};
+use crate::error::{Error, Full};
+use crate::key::KeyHash;
+use crate::values::Values;
+
+impl<P: Placement, T: Table> Cuckoo<P, T> {
+    /// Refuses values that tags have no bits for.
+    #[inline(always)]
+    fn check_value(&self, value: u16) -> Result<(), Error> {
+        match self.layout.value_bits() {
+            0 => Err(Error::NoValues),
+            bits if u32::from(value) >> bits != 0 => Err(Error::Value { got: value, bits }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stores one copy of a key with a value. If there is no room, or the value is too wide, nothing changes.
+    ///
+    /// ```
+    /// use malkoha::cuckoo::{Cuckoo, Dynamic, Signed, Slots};
+    /// use malkoha::{Key, KeyHasher, Kind, Spec};
+    ///
+    /// let geometry = Spec::new(1000, 0.001).kind(Kind::Windowed(2)).values(4).plan()?;
+    /// let mut filter = Cuckoo::<Signed, Slots<Dynamic<true>>>::new(geometry.cuckoo().unwrap())?;
+    /// let hash = "egg".hash(&KeyHasher::new(1));
+    /// filter.insert_with(hash, 15)?;
+    /// assert_eq!(*filter.get(hash)?, [15]);
+    /// assert!(filter.insert_with(hash, 16).is_err());
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
+        self.check_value(value)?;
+        let homes = self.homes(hash);
+        self.insert_at(hash, homes, value).map_err(|Full| Error::Full { done: 0 })
+    }
+
+    /// The values of all stored copies that look like this key, ascending.
+    pub fn get(&self, hash: KeyHash) -> Result<Values, Error> {
+        self.check_value(0)?;
+        let homes = self.homes(hash);
+        let mut values = Values::default();
+        self.table.values(homes.on(Side::First), |value| values.push(value));
+        self.table.values(homes.on(Side::Second), |value| values.push(value));
+        if !self.stash.is_empty() {
+            let kept = self.stash.values(self.name(homes), homes.fingerprint);
+            kept.for_each(|value| values.push(value));
+        }
+        values.sort();
+        Ok(values)
+    }
+
+    /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none,
+    /// and then nothing has changed.
+    pub fn update(&mut self, hash: KeyHash, old: u16, new: u16) -> Result<bool, Error> {
+        self.check_value(old)?;
+        self.check_value(new)?;
+        let homes = self.homes(hash);
+        let in_table =
+            [Side::First, Side::Second].into_iter().any(|side| self.table.update(homes.with(side, old), new));
+        Ok(in_table || self.update_stash(homes, old, new))
+    }
+
+    fn update_stash(&mut self, homes: Homes, old: u16, new: u16) -> bool {
+        let kept = self.kept(homes, old);
+        // What has been taken leaves the room that is needed.
+        self.stash.take(kept) && self.stash.put(Kept { value: new, ..kept })
+    }
+
+    /// Removes one copy of a key that is stored with a value; `false` if there is none, and then nothing has
+    /// changed.
+    pub fn remove_with(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
+        self.check_value(value)?;
+        Ok(self.remove_at(self.homes(hash), value))
+    }
+}
