@@ -14,10 +14,9 @@ pub(crate) struct Tally {
     /// DNA words left out because of letters other than ACGT.
     pub(crate) skipped: u64,
     /// The expected number of different keys that were not stored because they look like a stored one.
-    pub(crate) alike: f64,
-    /// The rate when it was last computed, and the number of stored keys from which on it is computed again.
-    rate: f64,
-    rate_until: u64,
+    alike: f64,
+    /// Keys stored since the rate was last computed.
+    unsettled: u64,
 }
 
 impl Tally {
@@ -25,12 +24,21 @@ impl Tally {
     pub(crate) fn add(&mut self, filter: &Filter, keys: usize, stored: u64) {
         self.keys += keys as u64;
         self.stored += stored;
-        if self.stored >= self.rate_until {
-            // To compute it for every block would take time where it has no closed form.
-            self.rate = filter.geometry().predicted_rate(filter.len());
-            self.rate_until = self.stored + self.stored / 128 + 1000;
+        self.unsettled += stored;
+        // To compute the rate for every block would take time where it has no closed form.
+        if self.unsettled > 1000 + self.stored / 128 {
+            self.settle(filter);
         }
-        self.alike += stored as f64 * self.rate / (1.0 - self.rate);
+    }
+
+    /// Accounts for the keys stored since the rate was last computed. The rate rises in proportion to the keys, or
+    /// nearly so within a short stretch: it counts as the mean of before and after.
+    pub(crate) fn settle(&mut self, filter: &Filter) {
+        let rate = |keys: u64| filter.geometry().predicted_rate(keys);
+        let now = filter.len();
+        let mean = f64::midpoint(rate(now.saturating_sub(self.unsettled)), rate(now));
+        self.alike += self.unsettled as f64 * mean / (1.0 - mean);
+        self.unsettled = 0;
     }
 
     /// The number of different keys, in words.

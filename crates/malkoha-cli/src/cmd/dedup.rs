@@ -43,6 +43,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         tally.add(&filter, answers.len(), stored);
         write_new(&mut out, &block, &keys, &answers)
     })?;
+    tally.settle(&filter);
     bar.finish_and_clear();
     out.finish()?;
     if !args.quiet {
