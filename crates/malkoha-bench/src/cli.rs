@@ -33,6 +33,15 @@ pub(crate) enum Command {
     Scale(ScaleArgs),
     /// Saving, opening and mapping, beside a plain copy of the same bytes.
     Store(StoreArgs),
+    /// Writes docs/TABLES.md from the committed records.
+    Tables(TablesArgs),
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct TablesArgs {
+    /// Writes nothing, and fails if what would be written differs from what is there.
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -78,7 +87,8 @@ pub(crate) struct SpeedArgs {
     #[arg(long, default_value_t = 5)]
     pub(crate) repeats: usize,
 
-    /// Turns of filling, which takes much longer; as many as --repeats unless told.
+    /// Turns of filling, which takes much longer; as many as --repeats unless told. Peers, which take longest, are
+    /// filled once.
     #[arg(long)]
     pub(crate) fills: Option<usize>,
 

@@ -20,6 +20,7 @@ mod scale;
 mod speed;
 mod store;
 mod table;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod wish;
@@ -38,6 +39,9 @@ static ALLOCATOR: memory::Pages = memory::Pages;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let cli = Cli::parse();
+    if let Command::Tables(args) = cli.command {
+        return tables::run(args.check);
+    }
     let origin = Origin::here();
     let (shown, recorded) = match cli.command {
         Command::Limits(args) => alike(limits::run(&args)),
@@ -46,6 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             (speed::summary(&results), speed::table(&results))
         }
         Command::Scale(args) => alike(scale::run(&args)?),
+        Command::Tables(_) => unreachable!("dealt with above"),
         Command::Store(args) => alike(store::run(&args)?),
     };
     let mut out = io::stdout().lock();

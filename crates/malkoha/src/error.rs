@@ -118,6 +118,15 @@ pub enum Error {
         /// The largest number allowed; the smallest is 1.
         most: u8,
     },
+    /// A window does not exist with this number of generations.
+    Generations {
+        /// What was asked for.
+        got: u32,
+        /// The largest number allowed; the smallest is 2.
+        most: u32,
+    },
+    /// A window of no time at all was asked for.
+    NoTicks,
     /// A sharded filter does not exist with this number of shards.
     Shards {
         /// What was asked for.
@@ -245,6 +254,13 @@ pub enum Error {
         /// What the system says.
         message: String,
     },
+    /// A label cannot be written into a page of metrics.
+    Label {
+        /// The label.
+        name: String,
+        /// What is wrong with it, and what to do.
+        what: &'static str,
+    },
     /// A kind was written in a way that is not understood.
     UnknownKind {
         /// What was written.
@@ -266,6 +282,10 @@ impl fmt::Display for Error {
                 write!(f, "{kind} does not exist; give it {least} to {most} slots per place")
             }
             Self::Choices { kind, most } => write!(f, "{kind} does not exist; give it 1 to {most} choices"),
+            Self::Generations { got, most } => {
+                write!(f, "a window of {got} generations is not possible; ask for 2 to {most}")
+            }
+            Self::NoTicks => f.write_str("a window of 0 ticks is not possible; ask for at least 1"),
             Self::Shards { got, most } => {
                 write!(f, "a filter of {got} shards is not possible; ask for 1 to {most}")
             }
@@ -343,6 +363,7 @@ impl fmt::Display for Error {
             Self::Io { operation, path, message, .. } => {
                 write!(f, "could not {operation} {}: {message}", path.display())
             }
+            Self::Label { name, what } => write!(f, "the label {name:?} {what}"),
             Self::UnknownKind { got } => write!(
                 f,
                 "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, \

@@ -58,6 +58,24 @@
 //!
 //! [`Sharded`] takes `&self` for everything; lookups wait for no lookup, inserts only for those in the same shard.
 //!
+//! # Keeping and merging
+//!
+//! ```
+//! use malkoha::{Filter, Spec};
+//!
+//! let spec = Spec::new(1000, 0.001);
+//! let (mut day, mut night) = (spec.build()?, spec.build()?);
+//! day.insert("malkoha").unwrap();
+//! night.insert("owl").unwrap();
+//! day.merge(&night)?;
+//! let bytes = day.to_bytes()?;
+//! assert!(Filter::from_bytes(&bytes)?.contains("owl"));
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+//!
+//! [`Filter::save`] and [`Filter::open`] do the same with files, [`Filter::map`] leaves the filter in its file. What
+//! was damaged, or was never a filter, is refused.
+//!
 //! # A value beside every key
 //!
 //! ```
@@ -87,11 +105,13 @@
 //! # Where things are
 //!
 //! [`Spec`] is what you wish, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Sharded`] the
-//! same for many threads, [`Stats`] what it says of itself. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes
+//! same for many threads, [`Stats`] what it says of itself, [`metrics`] the same for
+//! Prometheus. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes
 //! in hand, [`theory`] the formulas.
 
 pub mod bloom;
 pub mod cuckoo;
+pub mod metrics;
 pub mod theory;
 
 mod bits;
@@ -99,6 +119,7 @@ mod chain;
 mod engine;
 mod error;
 mod filter;
+mod generations;
 mod geometry;
 mod key;
 mod kind;
@@ -118,6 +139,7 @@ pub use bloom::{Cost, Pattern};
 pub use engine::Inserted;
 pub use error::{Error, Full, FullAt, Refused};
 pub use filter::Filter;
+pub use generations::Generations;
 pub use geometry::{Geometry, Layout};
 pub use key::{HashId, Key, KeyHash, KeyHasher};
 pub use kind::Kind;

@@ -477,6 +477,6 @@ impl Spec {
     }
 }
 
-fn check_rate(rate: f64) -> Result<f64, Error> {
+pub(crate) fn check_rate(rate: f64) -> Result<f64, Error> {
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(Error::Rate { got: rate }) }
 }

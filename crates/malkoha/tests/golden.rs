@@ -4,7 +4,7 @@ mod common;
 #[path = "common/golden.rs"]
 mod golden;
 
-use malkoha::{Filter, Sharded};
+use malkoha::{Filter, Generations, Sharded};
 
 #[test]
 fn every_golden_file_opens_and_holds_its_keys() {
@@ -62,6 +62,18 @@ fn sharded_filters_open_hold_their_keys_and_are_written_the_same_way() {
 }
 
 #[test]
+fn windows_open_hold_their_keys_and_are_written_the_same_way() {
+    for (name, window) in golden::windows() {
+        let read = Generations::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!((95..150u64).all(|key| read.contains(&key)), "{name}");
+        assert!(read.len() < 100, "{name} has forgotten the first keys");
+        let written = std::fs::read(golden::path(&name)).unwrap();
+        assert!(read == window && window.to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(read.to_bytes().unwrap() == written, "{name} is not written as it was read");
+    }
+}
+
+#[test]
 fn every_file_there_is_can_be_read() {
     for (name, bytes) in golden::files() {
         assert!(golden::read(&name, &bytes).is_ok(), "{name}");
@@ -76,6 +88,9 @@ fn write_golden_files() {
         let filter = golden::build(&spec);
         golden::check(&name, &filter);
         golden::write_missing(&name, &filter.to_bytes().unwrap());
+    }
+    for (name, window) in golden::windows() {
+        golden::write_missing(&name, &window.to_bytes().unwrap());
     }
     for (name, spec) in golden::sharded_specs() {
         golden::write_missing(&name, &golden::build_sharded(&spec).to_bytes().unwrap());

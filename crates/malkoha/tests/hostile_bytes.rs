@@ -165,9 +165,9 @@ fn numbers_that_follow_or_are_reserved_must_be_what_they_are() {
                     "{name}: {error}"
                 );
             }
-            // Table bytes, slots, fingerprints and least offset follow from other numbers.
-            let cuckoo = (1..=6).contains(&bytes[32]);
-            let follows = matches!(offset, 80) || cuckoo && matches!(offset, 136 | 152 | 168);
+            // Table bytes, slots, least offset, and fingerprints without signed offsets follow from other numbers.
+            let (cuckoo, unsigned) = (bytes[32] <= 6, bytes[32] <= 3);
+            let follows = offset == 80 || cuckoo && matches!(offset, 136 | 168) || unsigned && offset == 152;
             let named = matches!(error, Error::Corrupt { offset: at, .. } if at == offset as u64);
             assert!(named || !follows, "{name}: {error}");
             assert!(says_where(&error), "{name}: {error}");

@@ -39,7 +39,7 @@
 mod plan;
 mod store;
 
-pub(crate) use store::{bytes, read, write};
+pub(crate) use store::{bytes, from_links, numbers, read, write};
 
 pub(crate) use plan::{Growth, share};
 
@@ -58,6 +58,29 @@ pub(crate) fn room(link: &Filter) -> u64 {
 /// Stores a key in a link if there is room.
 fn insert(link: &mut Filter, hash: KeyHash) -> Result<(), Full> {
     if room(link) > 0 { link.insert(&hash) } else { Err(Full) }
+}
+
+/// Answers for all hashes whether any of the filters holds them: asks the first filter for all, then the next one
+/// for those that are still unknown.
+pub(crate) fn contains_in_any<'a>(
+    filters: impl Iterator<Item = &'a Filter>,
+    hashes: &[KeyHash],
+    answers: &mut [bool],
+) {
+    answers.fill(false);
+    let mut unknown: Vec<usize> = (0..hashes.len()).collect();
+    let (mut asked, mut found) = (hashes.to_vec(), Vec::new());
+    for filter in filters {
+        found.clear();
+        found.resize(asked.len(), false);
+        filter.engine().contains_batch(&asked, &mut found);
+        for (&i, &found) in unknown.iter().zip(&found) {
+            answers[i] = found;
+        }
+        unknown.retain(|&i| !answers[i]);
+        asked.clear();
+        asked.extend(unknown.iter().map(|&i| hashes[i]));
+    }
 }
 
 /// Links, the oldest first; there is always one.
@@ -172,23 +195,9 @@ impl Engine for Chain {
         self.links.iter().map(|link| link.engine().count(hash)).sum()
     }
 
-    /// Asks the newest link, which has most of the keys, then the next one for the keys that are still unknown.
+    /// Asks the newest link first, which has most of the keys.
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
-        let (newest, older) = self.links.split_last().expect("there is always a link");
-        newest.engine().contains_batch(hashes, answers);
-        let mut unknown: Vec<usize> = (0..hashes.len()).collect();
-        let (mut asked, mut found) = (Vec::new(), Vec::new());
-        for link in older.iter().rev() {
-            unknown.retain(|&i| !answers[i]);
-            asked.clear();
-            asked.extend(unknown.iter().map(|&i| hashes[i]));
-            found.clear();
-            found.resize(asked.len(), false);
-            link.engine().contains_batch(&asked, &mut found);
-            for (&i, &found) in unknown.iter().zip(&found) {
-                answers[i] = found;
-            }
-        }
+        contains_in_any(self.links.iter().rev(), hashes, answers);
     }
 
     fn prefetch(&self, hash: KeyHash) {

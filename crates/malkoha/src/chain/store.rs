@@ -13,7 +13,7 @@ use crate::theory;
 use super::{Chain, Growth, share};
 
 /// The numbers of a chain.
-fn numbers(growth: &Growth) -> [u64; 2] {
+pub(crate) fn numbers(growth: &Growth) -> [u64; 2] {
     [growth.load.to_bits(), u64::from(growth.offsets == Offsets::Whole)]
 }
 
@@ -33,6 +33,17 @@ pub(crate) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let &[load, offsets] = numbers.as_slice() else {
         return Err(store::bad_number(0, format!("{} numbers where a growing filter has 2", numbers.len())));
     };
+    let begins = store::part_offsets(&numbers, &links);
+    from_links([load, offsets], links, &begins)
+}
+
+/// The growing filter with these two numbers, which are the first ones of a compound, and these links, which begin
+/// at these offsets.
+pub(crate) fn from_links(
+    [load, offsets]: [u64; 2],
+    links: Vec<Filter>,
+    begins: &[u64],
+) -> Result<Filter, Error> {
     let Some(first) = links.first() else {
         return Err(store::bad_number(0, "a growing filter has at least one link"));
     };
@@ -54,24 +65,15 @@ pub(crate) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let geometry = first.geometry().growing(growth);
     let grows = kind.is_bloom() || (kind.is_signed() && near_share(first.geometry()) == 0);
     if !grows || geometry.rate() >= 1.0 || geometry.value_bits() > 0 {
-        return Err(Error::corrupt(
-            "link",
-            offset(&growth, &[]),
-            format!("this {kind} filter does not grow"),
-        ));
+        return Err(Error::corrupt("link", begins[0], format!("this {kind} filter does not grow")));
     }
     for (number, pair) in (1u32..).zip(links.windows(2)) {
         if let Some(what) = flaw(&geometry, number, [0, 1].map(|i| pair[i].geometry())) {
             let what = format!("link {} does not follow from the one before it: {what}", number + 1);
-            return Err(Error::corrupt("link", offset(&growth, &links[..number as usize]), what));
+            return Err(Error::corrupt("link", begins[number as usize], what));
         }
     }
     Ok(Filter::around(geometry, Box::new(Chain::of_links(&geometry, &growth, links))))
-}
-
-/// Where the link behind these begins.
-fn offset(growth: &Growth, links: &[Filter]) -> u64 {
-    bytes(growth, links)
 }
 
 fn near_share(geometry: &Geometry) -> u8 {

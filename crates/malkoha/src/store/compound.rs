@@ -25,6 +25,16 @@ pub(crate) fn compound_bytes(numbers: &[u64], parts: &[&Filter]) -> u64 {
     outline + parts.iter().map(|part| record::bytes(part)).sum::<u64>()
 }
 
+/// Where the parts of a compound begin, and at last where it ends.
+pub(crate) fn part_offsets(numbers: &[u64], parts: &[Filter]) -> Vec<u64> {
+    let first = compound_bytes(numbers, &[]);
+    let ends = parts.iter().scan(first, |offset, part| {
+        *offset += record::bytes(part);
+        Some(*offset)
+    });
+    core::iter::once(first).chain(ends).collect()
+}
+
 /// Writes something that is made of several filters. What the numbers mean is up to the form.
 ///
 /// # Panics

@@ -17,7 +17,6 @@
 //! They write with [`write_compound`] and read with [`read_compound`], inside [`save`], [`to_bytes`], [`open`] and
 //! [`from_bytes`], which all take the function that writes or reads.
 
-#[allow(dead_code, reason = "a face for filters that are made of several")]
 mod compound;
 #[cfg(test)]
 mod crash;
@@ -40,10 +39,7 @@ use crate::chain;
 use crate::error::Error;
 use crate::filter::Filter;
 
-#[allow(unused_imports, reason = "for things made of several filters")]
-pub(crate) use compound::{
-    MOST_NUMBERS, MOST_PARTS, bad_number, compound_bytes, read_compound, write_compound,
-};
+pub(crate) use compound::{bad_number, compound_bytes, part_offsets, read_compound, write_compound};
 pub(crate) use format::{Form, MOST_COPIES};
 pub use map::Mapped;
 pub(crate) use save::save;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use malkoha::{Cost, Error, Filter, Kind, Offsets, Pattern, Sharded, ShardedSpec, Spec};
+use malkoha::{Cost, Error, Filter, Generations, Kind, Offsets, Pattern, Sharded, ShardedSpec, Spec};
 
 /// The seed of golden filters.
 const SEED: u64 = 42;
@@ -57,6 +57,27 @@ pub(crate) fn growing() -> Vec<(String, Spec)> {
         kinds.map(|kind| (format!("growing-{}", kind.to_string().replace(':', "-")), at(kind))).into();
     specs.push(("growing-sorted-whole".to_owned(), at(Kind::Sorted).offsets(Offsets::Whole).load(0.8)));
     specs
+}
+
+/// The golden files of windows, built: of three generations, made for 60 keys, or for 60 ticks and 20 keys. They have
+/// seen the integers 0 to 149, in the windows of ticks at the times 1000 to 1149.
+pub(crate) fn windows() -> Vec<(String, Generations)> {
+    let mut windows = Vec::new();
+    for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Blocked(2)] {
+        let spec = |keys| Spec::new(keys, 0.01).seed(SEED).kind(kind);
+        let made = [
+            ("keys", Generations::of_keys(&spec(60), 3)),
+            ("ticks", Generations::of_ticks(&spec(20), 3, 60)),
+        ];
+        for (of, window) in made {
+            let mut window = window.unwrap();
+            for key in 0..150u64 {
+                window.check_and_insert_at(&key, 1000 + key).unwrap();
+            }
+            windows.push((format!("generations-{of}-{}", kind.to_string().replace(':', "-")), window));
+        }
+    }
+    windows
 }
 
 /// The golden files of sharded filters: name and spec.
@@ -201,6 +222,9 @@ pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Option<Filter>, Error> {
     if name.starts_with("sharded-") {
         return Sharded::from_bytes(bytes).map(|_| None);
+    }
+    if name.starts_with("generations-") {
+        return Generations::from_bytes(bytes).map(|_| None);
     }
     Filter::from_bytes(bytes).map(Some)
 }

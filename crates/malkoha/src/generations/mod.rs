@@ -1,0 +1,355 @@
+//! Sliding windows: which keys were seen of late, in constant memory.
+//!
+//! ```text
+//!     newest                                  oldest
+//!   +--------+  +--------+  +--------+  +--------+
+//!   | filled |  | full   |  | full   |  | full   |  ->  emptied as a whole, and becomes the newest
+//!   +--------+  +--------+  +--------+  +--------+
+//!        |      \_____________________________/
+//!     inserts     the window that is guaranteed: all generations but one
+//! ```
+//!
+//! Keys go to the newest generation; lookups ask all of them. When the newest has had its share of the window, by
+//! number of keys or by the clock, the oldest is emptied. No key is removed by itself, so nothing is known of keys
+//! but their fingerprints, and nothing can be removed wrongly.
+//!
+//! With G generations the window that is asked for takes G - 1 of them, because the newest may just have begun. So at
+//! the peak G / (G - 1) times as many keys are alive as the window has, and that is what the memory is planned
+//! for: a window planned for the average would be too small whenever more comes than usual. Each generation may
+//! have a part 1/G of the rate: more generations expire more smoothly, with less memory for keys that are
+//! beyond the window, and cost log2 G bits a key and one more table for every lookup.
+//!
+//! # A burst
+//!
+//! A window by the clock does not know how many keys a generation gets. If more come than planned, the generation
+//! grows, as a filter that is [growing](crate::Spec::growing) does, within its part of the rate: no key is refused,
+//! none is lost, the window stays as long as it was, and the memory is given back when the generation is
+//! emptied. Rotating early instead would shorten the window just when most happens, and refusing would let
+//! duplicates through. The price is a bit per key that leaves room in the rate for growth.
+
+mod store;
+
+use std::collections::VecDeque;
+
+use crate::chain::contains_in_any;
+use crate::engine::Inserted;
+use crate::error::{Error, Full};
+use crate::filter::Filter;
+use crate::geometry::Geometry;
+use crate::key::{Key, KeyHash};
+use crate::spec::{Given, Spec, check_rate};
+use crate::stats::Stats;
+
+/// The most generations.
+const MOST_GENERATIONS: u32 = 1024;
+
+/// Keys that are hashed before the first of them is looked up.
+const CHUNK: usize = 2048;
+
+/// What a window knows of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Clock {
+    /// The ticks for which a key is found for certain.
+    ticks: u64,
+    /// When the newest generation began; `None` before the first time is told.
+    began: Option<u64>,
+}
+
+/// The keys that were seen of late: those of the last so many keys, or of the last so many ticks of a clock that
+/// the caller reads.
+///
+/// # The guarantee
+///
+/// A key that was [`Stored`](Inserted::Stored) is found as long as it is inside the window: until as many other keys
+/// have been stored, or as many ticks have passed, as the window was made for. It is forgotten at the latest when
+/// G / (G - 1) times as many have. A key that was [`Seen`](Inserted::Seen) is not stored again, so that its time
+/// counts from when it was stored; [`insert`](Self::insert) begins its time anew.
+///
+/// ```
+/// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
+///
+/// // The last 1000 keys, in four generations, with one false "seen" among 1000 new keys.
+/// let mut window = Generations::of_keys(&Spec::new(1000, 0.001), 4)?;
+/// assert_eq!(window.check_and_insert("event 1"), Ok(Stored));
+/// assert_eq!(window.check_and_insert("event 1"), Ok(Seen));
+/// for other in 0..1500u64 {
+///     window.check_and_insert(&other).unwrap();
+/// }
+/// assert_eq!(window.check_and_insert("event 1"), Ok(Stored), "forgotten by now");
+/// # Ok::<(), malkoha::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generations {
+    /// What every generation was planned as.
+    geometry: Geometry,
+    /// The newest first.
+    filters: VecDeque<Filter>,
+    clock: Option<Clock>,
+}
+
+impl Generations {
+    /// A window of the last keys, as many as the spec says, in so many generations, 2 to 1024. Memory and rate are those
+    /// of the whole window.
+    pub fn of_keys(spec: &Spec, generations: u32) -> Result<Self, Error> {
+        Self::new(spec, generations, None)
+    }
+
+    /// A window of the last ticks, in so many generations, 2 to 1024. The keys of the spec are those that come in so
+    /// many ticks at the busiest; if more come, the window takes more memory for a while.
+    ///
+    /// What a tick is, is up to the caller, who tells the time with each key or by [`advance`](Self::advance).
+    ///
+    /// ```
+    /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
+    /// let mut window = Generations::of_ticks(&Spec::new(1000, 0.001), 4, 60)?;
+    /// assert_eq!(window.check_and_insert_at("event 1", 1_000_000), Ok(Stored));
+    /// assert_eq!(window.check_and_insert_at("event 1", 1_000_060), Ok(Seen));
+    /// assert_eq!(window.check_and_insert_at("event 1", 1_000_080), Ok(Stored), "forgotten by now");
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn of_ticks(spec: &Spec, generations: u32, ticks: u64) -> Result<Self, Error> {
+        if ticks == 0 {
+            return Err(Error::NoTicks);
+        }
+        Self::new(spec, generations, Some(Clock { ticks, began: None }))
+    }
+
+    fn new(spec: &Spec, generations: u32, clock: Option<Clock>) -> Result<Self, Error> {
+        if !(2..=MOST_GENERATIONS).contains(&generations) {
+            return Err(Error::Generations { got: generations, most: MOST_GENERATIONS });
+        }
+        let (count, part) = (u64::from(generations), f64::from(generations));
+        let share = |keys: u64| keys.div_ceil(count - 1);
+        let given = match spec.given {
+            Given::KeysAndRate(keys, rate) => Given::KeysAndRate(share(keys), check_rate(rate)? / part),
+            Given::KeysAndMemory(keys, bytes) => Given::KeysAndMemory(share(keys), bytes / count),
+            Given::RateAndMemory(rate, bytes) => {
+                Given::RateAndMemory(check_rate(rate)? / part, bytes / count)
+            }
+        };
+        let mut each = spec.growing();
+        each.given = given;
+        let geometry = each.plan()?;
+        let filters = (0..count).map(|_| Filter::new(geometry));
+        Ok(Self { geometry, filters: filters.collect::<Result<_, _>>()?, clock })
+    }
+
+    /// Stores a key unless it was seen within the window, and says which. By number of keys, this begins a new
+    /// generation whenever the newest is full.
+    ///
+    /// A window refuses a key only if the system has no memory for a burst, and then nothing has changed.
+    pub fn check_and_insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
+        let hash = key.hash(self.filters[0].hasher());
+        if self.contains(&hash) {
+            return Ok(Inserted::Seen);
+        }
+        self.make_room();
+        self.filters[0].insert_unique(&hash)
+    }
+
+    /// Tells the time, then stores a key unless it was seen within the window.
+    pub fn check_and_insert_at<K: Key + ?Sized>(&mut self, key: &K, now: u64) -> Result<Inserted, Full> {
+        self.advance(now);
+        self.check_and_insert(key)
+    }
+
+    /// Does the same for every key of a slice, in order, and appends to `answers` what became of each.
+    ///
+    /// ```
+    /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
+    /// let mut window = Generations::of_keys(&Spec::new(1000, 0.001), 4)?;
+    /// let mut answers = Vec::new();
+    /// window.check_and_insert_slice(&["a", "b", "a"], &mut answers).unwrap();
+    /// assert_eq!(answers, [Stored, Stored, Seen]);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn check_and_insert_slice<K: Key>(
+        &mut self,
+        keys: &[K],
+        answers: &mut Vec<Inserted>,
+    ) -> Result<(), Full> {
+        for key in keys {
+            answers.push(self.check_and_insert(key)?);
+        }
+        Ok(())
+    }
+
+    /// Stores a key, or begins its time anew: afterwards it is found for a whole window, even if it was seen before.
+    ///
+    /// ```
+    /// use malkoha::{Generations, Spec};
+    /// let mut window = Generations::of_ticks(&Spec::new(1000, 0.001), 4, 60)?;
+    /// for now in (0..600).step_by(50) {
+    ///     window.advance(now);
+    ///     assert!(now == 0 || window.contains("session 7"));
+    ///     window.insert("session 7").unwrap();
+    /// }
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
+        let hash = key.hash(self.filters[0].hasher());
+        if self.filters[0].contains(&hash) {
+            return Ok(());
+        }
+        self.make_room();
+        self.filters[0].insert_unique(&hash).map(|_| ())
+    }
+
+    /// Whether a key may have been stored within the window: `false` is certain.
+    #[must_use]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        let hash = key.hash(self.filters[0].hasher());
+        self.filters.iter().any(|generation| generation.contains(&hash))
+    }
+
+    /// Answers for every key of a slice, in order.
+    #[must_use]
+    pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        let mut answers = vec![false; keys.len()];
+        let hasher = self.filters[0].hasher();
+        let mut hashes = Vec::with_capacity(CHUNK.min(keys.len()));
+        for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
+            hashes.clear();
+            hashes.extend(keys.iter().map(|key| -> KeyHash { key.hash(hasher) }));
+            contains_in_any(self.filters.iter(), &hashes, answers);
+        }
+        answers
+    }
+
+    /// Begins a new generation if, counting keys, the newest has its share of the window.
+    fn make_room(&mut self) {
+        if self.clock.is_none() && self.filters[0].len() >= self.geometry.keys() {
+            self.rotate();
+        }
+    }
+
+    /// Forgets the oldest generation and begins a new one. Windows do this by themselves; whoever calls it makes the
+    /// window shorter.
+    pub fn rotate(&mut self) {
+        // It was the oldest and is the newest now: emptied, its memory can be used again.
+        self.filters.rotate_right(1);
+        self.filters[0].clear();
+    }
+
+    /// Tells the time, in ticks, to a window that goes by the clock: what is older than the window is forgotten. A time
+    /// before one that was told already changes nothing, and neither does any for a window that counts keys.
+    pub fn advance(&mut self, now: u64) {
+        let span = self.ticks_per_generation();
+        let Some(clock) = &mut self.clock else { return };
+        let began = *clock.began.get_or_insert(now);
+        let borders = now.saturating_sub(began) / span;
+        clock.began = Some(began + borders * span);
+        for _ in 0..borders.min(self.filters.len() as u64) {
+            self.rotate();
+        }
+    }
+
+    /// The ticks of one generation; 1 for windows that have no clock.
+    fn ticks_per_generation(&self) -> u64 {
+        self.clock.map_or(1, |clock| clock.ticks.div_ceil(self.filters.len() as u64 - 1))
+    }
+
+    /// Forgets everything, and the time.
+    pub fn clear(&mut self) {
+        self.filters.iter_mut().for_each(Filter::clear);
+        if let Some(clock) = &mut self.clock {
+            clock.began = None;
+        }
+    }
+
+    /// The keys that the window is planned for: as many as are found for certain if it counts keys.
+    #[must_use]
+    pub fn keys(&self) -> u64 {
+        self.geometry.keys().saturating_mul(self.filters.len() as u64 - 1)
+    }
+
+    /// The ticks for which a key is found for certain; `None` if the window counts keys.
+    #[must_use]
+    pub fn ticks(&self) -> Option<u64> {
+        self.clock.map(|clock| clock.ticks)
+    }
+
+    /// The rate that is promised: among so many new keys one is said to have been seen.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.geometry.rate() * self.filters.len() as f64
+    }
+
+    /// The generations, the newest first.
+    #[must_use]
+    pub fn generations(&self) -> impl ExactSizeIterator<Item = &Filter> {
+        self.filters.iter()
+    }
+
+    /// The number of keys that are stored, those included that are beyond the window and not yet forgotten.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.filters.iter().map(Filter::len).sum()
+    }
+
+    /// Whether nothing is stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Facts about the window at this moment. The head-room is what the newest generation still takes as planned, and the
+    /// level is full while there is a burst; the generations have stats of their own.
+    ///
+    /// ```
+    /// use malkoha::{Generations, Level, Spec};
+    /// let mut window = Generations::of_ticks(&Spec::new(300, 0.01), 4, 60)?;
+    /// for key in 0..150u64 {
+    ///     window.check_and_insert_at(&key, 0).unwrap();
+    /// }
+    /// let stats = window.stats();
+    /// assert_eq!(stats.level, Level::Full, "100 were planned for the first 20 ticks");
+    /// assert!(stats.items >= 148 && stats.predicted_rate < 0.01);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let parts: Vec<_> = self.filters.iter().map(Filter::stats).collect();
+        Stats::of_generations(&parts, self.geometry.keys())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_burst_is_given_back() {
+        let mut window = Generations::of_ticks(&Spec::new(300, 0.01), 4, 60).unwrap();
+        let planned = window.stats().memory_bytes;
+        for key in 0..5000u64 {
+            window.check_and_insert_at(&key, 0).unwrap();
+        }
+        assert!(window.stats().memory_bytes > 4 * planned);
+        assert!((0..5000u64).all(|key| window.contains(&key)), "a burst loses nothing");
+        window.advance(80);
+        assert_eq!((window.len(), window.stats().memory_bytes), (0, planned));
+    }
+
+    #[test]
+    fn impossible_windows_are_refused() {
+        let spec = Spec::new(100, 0.01);
+        for got in [0, 1, 1025] {
+            assert_eq!(Generations::of_keys(&spec, got), Err(Error::Generations { got, most: 1024 }));
+        }
+        assert_eq!(Generations::of_ticks(&spec, 4, 0), Err(Error::NoTicks));
+        assert!(matches!(Generations::of_keys(&Spec::new(100, 2.0), 4), Err(Error::Rate { .. })));
+        let classic = spec.kind(crate::Kind::Classic(4));
+        assert!(matches!(Generations::of_keys(&classic, 4), Err(Error::Option { .. })));
+    }
+
+    #[test]
+    fn any_two_of_keys_rate_and_memory_make_a_window() {
+        for spec in [Spec::keys_in_memory(1000, 10_000), Spec::rate_in_memory(0.01, 10_000)] {
+            let window = Generations::of_keys(&spec, 5).unwrap();
+            assert!(
+                window.stats().memory_bytes <= 10_000 && window.keys() >= 1000 && window.rate() <= 0.0101
+            );
+        }
+    }
+}

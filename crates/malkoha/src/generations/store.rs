@@ -1,0 +1,115 @@
+//! A window as bytes: a compound of the links of all its generations.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::chain::{self, Growth};
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::store::{self, Form, Input};
+
+use super::{Clock, Generations, MOST_GENERATIONS};
+
+/// Numbers that stand before the numbers of links: load, offsets, ticks, whether time was told, and when the newest
+/// generation began.
+const FIRST_COUNT: usize = 5;
+
+impl Generations {
+    /// Writes the window to a file, as [`Filter::save`] writes a filter.
+    ///
+    /// ```
+    /// use malkoha::{Generations, Spec};
+    /// let folder = std::env::temp_dir().join(format!("malkoha-doc-window-{}", std::process::id()));
+    /// std::fs::create_dir_all(&folder).unwrap();
+    /// let path = folder.join("events.window");
+    ///
+    /// let mut window = Generations::of_keys(&Spec::new(1000, 0.001), 4)?;
+    /// window.check_and_insert("event 1").unwrap();
+    /// window.save(&path)?;
+    /// assert!(Generations::open(&path)?.contains("event 1"));
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        store::save(path.as_ref(), |out| self.write(out))
+    }
+
+    /// Reads a window from a file and verifies all of it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        store::open(path.as_ref(), Self::read)
+    }
+
+    /// The window as bytes, the same that [`save`](Self::save) writes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        store::to_bytes(store::compound_bytes(&self.numbers(), &self.links()), |out| self.write(out))
+    }
+
+    /// Reads a window from bytes, which may come from anywhere, and verifies all of them.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        store::from_bytes(bytes, Self::read)
+    }
+
+    fn growth(&self) -> &Growth {
+        self.geometry.growth().expect("generations grow")
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        let [load, offsets] = chain::numbers(self.growth());
+        let clock = self.clock.unwrap_or(Clock { ticks: 0, began: None });
+        let told = u64::from(clock.began.is_some());
+        let mut numbers = vec![load, offsets, clock.ticks, told, clock.began.unwrap_or(0)];
+        numbers.extend(self.filters.iter().map(|generation| generation.engine().links().len() as u64));
+        numbers
+    }
+
+    /// The links of all generations, the newest generation first and in it the oldest link.
+    fn links(&self) -> Vec<&Filter> {
+        self.filters.iter().flat_map(|generation| generation.engine().links()).collect()
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        store::write_compound(out, Form::Generations, &self.numbers(), &self.links())
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+        let (numbers, links) = store::read_compound(input, Form::Generations)?;
+        let Some((&[load, offsets, ticks, told, began], counts)) = numbers.split_first_chunk::<FIRST_COUNT>()
+        else {
+            return Err(store::bad_number(0, format!("{} numbers are too few for a window", numbers.len())));
+        };
+        if !(2..=MOST_GENERATIONS as usize).contains(&counts.len()) {
+            let what = format!("{} generations where there are 2 to {MOST_GENERATIONS}", counts.len());
+            return Err(store::bad_number(FIRST_COUNT, what));
+        }
+        let clock = match (ticks, told, began) {
+            (0, 0, 0) => None,
+            (1.., 0, 0) => Some(Clock { ticks, began: None }),
+            (1.., 1, _) => Some(Clock { ticks, began: Some(began) }),
+            _ => return Err(store::bad_number(2, "ticks and the time that was told do not agree")),
+        };
+        let begins = store::part_offsets(&numbers, &links);
+        let (mut rest, mut first) = (links, 0);
+        let mut generations: Vec<Filter> = Vec::new();
+        for (index, &count) in (FIRST_COUNT..).zip(counts) {
+            let Some(count) = usize::try_from(count).ok().filter(|count| *count <= rest.len()) else {
+                return Err(store::bad_number(index, format!("{count} links where {} are left", rest.len())));
+            };
+            let others = rest.split_off(count);
+            let generation = chain::from_links([load, offsets], rest, &begins[first..])?;
+            if generations.first().is_some_and(|newest| newest.geometry() != generation.geometry()) {
+                let what = "a generation differs from the newest in its plan or seed";
+                return Err(Error::corrupt("link", begins[first], what));
+            }
+            generations.push(generation);
+            (rest, first) = (others, first + count);
+        }
+        if !rest.is_empty() {
+            return Err(store::bad_number(
+                FIRST_COUNT,
+                format!("{} links belong to no generation", rest.len()),
+            ));
+        }
+        let geometry = *generations[0].geometry();
+        Ok(Self { geometry, filters: generations.into(), clock })
+    }
+}
