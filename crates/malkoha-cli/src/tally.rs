@@ -1,6 +1,6 @@
 //! How many keys came, how many were stored, and how many of the others only looked like stored ones.
 
-use malkoha::Filter;
+use malkoha::{Filter, Generations};
 
 use crate::units::{grouped, short_count};
 
@@ -19,9 +19,29 @@ pub(crate) struct Tally {
     unsettled: u64,
 }
 
+/// Something whose rate rises while keys are stored.
+pub(crate) trait Rated {
+    /// The mean rate while the last so many keys were stored.
+    fn mean_rate(&self, last: u64) -> f64;
+}
+
+impl Rated for Filter {
+    /// The rate rises in proportion to the keys, or nearly so within a short stretch: the mean of before and after.
+    fn mean_rate(&self, last: u64) -> f64 {
+        let rate = |keys: u64| self.geometry().predicted_rate(keys);
+        f64::midpoint(rate(self.len().saturating_sub(last)), rate(self.len()))
+    }
+}
+
+impl Rated for Generations {
+    fn mean_rate(&self, _: u64) -> f64 {
+        self.stats().predicted_rate
+    }
+}
+
 impl Tally {
     /// Counts keys that went to a filter, of which some were stored.
-    pub(crate) fn add(&mut self, filter: &Filter, keys: usize, stored: u64) {
+    pub(crate) fn add(&mut self, filter: &impl Rated, keys: usize, stored: u64) {
         self.keys += keys as u64;
         self.stored += stored;
         self.unsettled += stored;
@@ -31,13 +51,10 @@ impl Tally {
         }
     }
 
-    /// Accounts for the keys stored since the rate was last computed. The rate rises in proportion to the keys, or
-    /// nearly so within a short stretch: it counts as the mean of before and after.
-    pub(crate) fn settle(&mut self, filter: &Filter) {
-        let rate = |keys: u64| filter.geometry().predicted_rate(keys);
-        let now = filter.len();
-        let mean = f64::midpoint(rate(now.saturating_sub(self.unsettled)), rate(now));
-        self.alike += self.unsettled as f64 * mean / (1.0 - mean);
+    /// Accounts for the keys stored since the rate was last computed.
+    pub(crate) fn settle(&mut self, filter: &impl Rated) {
+        let rate = filter.mean_rate(self.unsettled);
+        self.alike += self.unsettled as f64 * rate / (1.0 - rate);
         self.unsettled = 0;
     }
 
