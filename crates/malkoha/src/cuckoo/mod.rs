@@ -14,6 +14,7 @@
 //! know it at compile time and have hashes in hand.
 
 mod bulk;
+mod doubled;
 mod layout;
 mod place;
 mod sizing;
@@ -27,6 +28,7 @@ mod tests;
 mod values;
 mod walk;
 
+pub use doubled::Doubled;
 pub use layout::{CuckooLayout, Ring};
 pub use place::{Signed, Subtables, Xor};
 pub use slots::{Dynamic, Fixed, Slots};
