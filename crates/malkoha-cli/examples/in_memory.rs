@@ -72,6 +72,9 @@ fn cpu_time() -> Option<Duration> {
 
 fn report(what: &str, lines: usize, start: &Start) {
     let millions = lines as f64 / start.0.elapsed().as_secs_f64() / 1e6;
-    let cpu = start.1.zip(cpu_time()).map_or(f64::NAN, |(before, after)| (after - before).as_secs_f64());
+    let cpu = start
+        .1
+        .zip(cpu_time())
+        .map_or(f64::NAN, |(before, after)| after.saturating_sub(before).as_secs_f64());
     println!("{what:40} {millions:8.2} million lines per second, {cpu:6.2} s of CPU time");
 }

@@ -123,16 +123,14 @@ impl Open {
         keying: Keying,
         block: &mut Vec<u8>,
     ) -> Result<bool> {
+        if !self.fresh && self.fastx.is_none() {
+            return Ok(append(&mut self.content, block)? > 0);
+        }
+        piece.clear();
+        append(&mut self.content, piece)?;
         if self.fresh {
-            piece.clear();
-            append(&mut self.content, piece)?;
             self.fastx = fastx(format, keying, piece)?;
             self.fresh = false;
-        } else if self.fastx.is_some() {
-            piece.clear();
-            append(&mut self.content, piece)?;
-        } else {
-            return Ok(append(&mut self.content, block)? > 0);
         }
         match &mut self.fastx {
             Some(fastx) if piece.is_empty() => fastx.finish(block)?,
