@@ -20,6 +20,7 @@ mod geometry;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use core::fmt;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
