@@ -33,6 +33,45 @@ pub(crate) enum Command {
     Scale(ScaleArgs),
     /// Saving, opening and mapping, beside a plain copy of the same bytes.
     Store(StoreArgs),
+    /// Measures the tables and figures of the papers again, all of them or those that are named.
+    All(AllArgs),
+    /// Writes docs/TABLES.md and its figures from the committed records.
+    Tables(TablesArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AllArgs {
+    /// Names of tables and figures, as in cuckoo-table-2; all of them if none is given.
+    pub(crate) names: Vec<String>,
+
+    /// Sizes at which all of them together take seconds, and prove nothing but that they work.
+    #[arg(long, conflicts_with_all = ["quick", "full"])]
+    pub(crate) tiny: bool,
+
+    /// Reduced sizes, which is what is done unless told otherwise: all of them together take about ten minutes on
+    /// two cores.
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+
+    /// The sizes of the committed records.
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// The folder for records, TABLES.md and figures; without it, --full replaces the committed ones and anything
+    /// else goes to target/tables.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Only lists the names, with how long each takes.
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct TablesArgs {
+    /// Writes nothing, and fails if what would be written differs from what is there.
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -78,7 +117,8 @@ pub(crate) struct SpeedArgs {
     #[arg(long, default_value_t = 5)]
     pub(crate) repeats: usize,
 
-    /// Turns of filling, which takes much longer; as many as --repeats unless told.
+    /// Turns of filling, which takes much longer; as many as --repeats unless told. Peers, which take longest, are
+    /// filled once.
     #[arg(long)]
     pub(crate) fills: Option<usize>,
 

@@ -14,12 +14,14 @@ mod flow;
 mod limits;
 mod measure;
 mod memory;
+mod papers;
 mod race;
 mod record;
 mod scale;
 mod speed;
 mod store;
 mod table;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod wish;
@@ -38,6 +40,11 @@ static ALLOCATOR: memory::Pages = memory::Pages;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let cli = Cli::parse();
+    match cli.command {
+        Command::Tables(args) => return tables::run(args.check),
+        Command::All(args) => return papers::run(&args),
+        _ => {}
+    }
     let origin = Origin::here();
     let (shown, recorded) = match cli.command {
         Command::Limits(args) => alike(limits::run(&args)),
@@ -46,6 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             (speed::summary(&results), speed::table(&results))
         }
         Command::Scale(args) => alike(scale::run(&args)?),
+        Command::Tables(_) | Command::All(_) => unreachable!("dealt with above"),
         Command::Store(args) => alike(store::run(&args)?),
     };
     let mut out = io::stdout().lock();
@@ -54,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         writeln!(out, "{table}")?;
     }
     if let Some(name) = cli.record {
-        let path = record::write(&name, &recorded, &origin)?;
+        let path = record::write(&record::committed(), &name, &recorded, &origin)?;
         eprintln!("recorded in {}", path.display());
     }
     Ok(())

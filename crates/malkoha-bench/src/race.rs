@@ -190,6 +190,9 @@ impl<'a> Race<'a> {
                     limits.push((self.args.threads, self.limit(Access::Modify, self.args.threads)));
                 }
                 let Lane { entry, filter, standing } = &mut self.lanes[at];
+                if turn > 1 && matches!(entry, Entry::Peer { .. }) {
+                    continue;
+                }
                 eprintln!("  fill {turn} of {turns}: {}", standing.name);
                 let ways = entry.insert_ways(&self.args.fill_by);
                 let keys = &self.keys[..usize::try_from(entry.keys())?];

@@ -1,7 +1,7 @@
 //! Records: a run's table as CSV, every row with the machine, the commit, the compiler, the date and the
 //! parameters that it was measured with.
 
-use std::io;
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fmt, fs, thread};
@@ -54,32 +54,95 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Writes a table as `records/NAME.csv` and returns the path.
-pub(crate) fn write(name: &str, table: &Table, origin: &Origin) -> io::Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("records");
-    fs::create_dir_all(&folder)?;
+/// The folder of the committed records.
+pub(crate) fn committed() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("records")
+}
+
+/// Writes a table as `NAME.csv` into a folder and returns the path.
+pub(crate) fn write(
+    folder: &Path,
+    name: &str,
+    table: &Table,
+    origin: &Origin,
+) -> Result<PathBuf, Box<dyn Error>> {
+    fs::create_dir_all(folder)?;
     let path = folder.join(name).with_extension("csv");
-    fs::write(&path, csv(table, origin))?;
+    fs::write(&path, csv(table, origin)?)?;
     Ok(path)
 }
 
-fn csv(table: &Table, origin: &Origin) -> String {
+fn csv(table: &Table, origin: &Origin) -> Result<Vec<u8>, Box<dyn Error>> {
     let (names, facts): (Vec<_>, Vec<_>) = origin.columns().into_iter().unzip();
-    let join = |fields: Vec<String>| fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(",");
-    let head = names.iter().map(ToString::to_string).chain(table.columns.clone()).collect();
-    let rows = table
-        .rows
-        .iter()
-        .map(|row| join(facts.iter().map(ToString::to_string).chain(row.iter().map(Cell::exact)).collect()));
-    [join(head)].into_iter().chain(rows).map(|line| line + "\n").collect()
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(names.into_iter().chain(table.columns.iter().map(String::as_str)))?;
+    for row in &table.rows {
+        let facts = facts.iter().map(ToString::to_string);
+        writer.write_record(facts.chain(row.iter().map(Cell::exact)))?;
+    }
+    Ok(writer.into_inner()?)
 }
 
-/// A field as RFC 4180 has it.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
+/// A record, read back: every row with all of its fields by name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Record {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Record {
+    /// The record `NAME.csv` of a folder.
+    pub(crate) fn read(folder: &Path, name: &str) -> Result<Self, Box<dyn Error>> {
+        let path = folder.join(name).with_extension("csv");
+        let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Self::parse(&bytes).map_err(|error| format!("{}: {error}", path.display()).into())
+    }
+
+    /// What a run would record.
+    pub(crate) fn of(table: &Table, origin: &Origin) -> Result<Self, Box<dyn Error>> {
+        Self::parse(&csv(table, origin)?)
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, Box<dyn Error>> {
+        let mut reader = csv::Reader::from_reader(bytes);
+        let words = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
+        let columns = words(reader.headers()?);
+        let rows = reader.records().map(|row| Ok(words(&row?))).collect::<Result<Vec<_>, csv::Error>>()?;
+        if rows.is_empty() { Err("a record without rows".into()) } else { Ok(Self { columns, rows }) }
+    }
+
+    /// All rows.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.rows.iter().map(|fields| Row { columns: &self.columns, fields })
+    }
+
+    /// A fact about the run, which is the same in every row.
+    pub(crate) fn fact(&self, name: &str) -> &str {
+        self.rows().next().map_or("?", |row| row.text(name))
+    }
+}
+
+/// A row of a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row<'a> {
+    columns: &'a [String],
+    fields: &'a [String],
+}
+
+impl<'a> Row<'a> {
+    /// A field; empty if nothing was measured.
+    ///
+    /// # Panics
+    ///
+    /// If no column has this name: records and those who read them are written together.
+    pub(crate) fn text(&self, name: &str) -> &'a str {
+        let at = self.columns.iter().position(|column| column == name);
+        &self.fields[at.unwrap_or_else(|| panic!("no column {name:?} among {:?}", self.columns))]
+    }
+
+    /// A number; not a number if nothing was measured.
+    pub(crate) fn number(&self, name: &str) -> f64 {
+        self.text(name).parse().unwrap_or(f64::NAN)
     }
 }
 
@@ -126,9 +189,13 @@ mod tests {
         };
         let mut table = Table::new("", &["kind"]);
         table.push(vec![Cell::text("sorted")]);
+        let bytes = csv(&table, &origin).unwrap();
         assert_eq!(
-            csv(&table, &origin),
+            String::from_utf8_lossy(&bytes),
             "machine,commit,compiler,date,load_average,parameters,kind\n\"a, b\",c,d,e,0.5,f,sorted\n"
         );
+        let record = Record::parse(&bytes).unwrap();
+        assert_eq!(record.fact("machine"), "a, b");
+        assert_eq!(record.rows().map(|row| row.text("kind")).collect::<Vec<_>>(), ["sorted"]);
     }
 }

@@ -180,6 +180,10 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn count_on(&mut self, counters: Counters) {
         let _ = counters;
     }
+    /// Moves keys together and gives memory back; says how many were moved. `None` if this kind of filter cannot.
+    fn compact(&mut self) -> Option<u64> {
+        None
+    }
     /// The filters that it is made of, if it is made of several; they have the content then.
     fn links(&self) -> &[Filter] {
         &[]

@@ -254,6 +254,13 @@ pub enum Error {
         /// What the system says.
         message: String,
     },
+    /// A label cannot be written into a page of metrics.
+    Label {
+        /// The label.
+        name: String,
+        /// What is wrong with it, and what to do.
+        what: &'static str,
+    },
     /// A kind was written in a way that is not understood.
     UnknownKind {
         /// What was written.
@@ -356,6 +363,7 @@ impl fmt::Display for Error {
             Self::Io { operation, path, message, .. } => {
                 write!(f, "could not {operation} {}: {message}", path.display())
             }
+            Self::Label { name, what } => write!(f, "the label {name:?} {what}"),
             Self::UnknownKind { got } => write!(
                 f,
                 "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, \

@@ -351,6 +351,31 @@ impl Filter {
         self.engine.estimate_keys().ok_or_else(|| self.unsupported("be judged by its set bits"))
     }
 
+    /// Moves keys of a growing filter from newer tables to older ones where removals have left room, and gives the
+    /// memory of tables back that are empty then; says how many keys were moved. For other cuckoo filters there is
+    /// nothing to do; Bloom kinds cannot.
+    ///
+    /// All keys stay where lookups find them, and the rate stays below the promise: no table takes more keys than
+    /// its part of the rate allows. Takes a walk through the newer tables, and 8 bytes for each key that can move.
+    ///
+    /// ```
+    /// let mut filter = malkoha::Spec::new(1000, 0.001).growing().build()?;
+    /// let keys: Vec<u64> = (0..20_000).collect();
+    /// filter.insert_slice(&keys).unwrap();
+    /// let before = filter.stats().memory_bytes;
+    /// filter.remove_slice(&keys[..15_000])?;
+    /// filter.compact()?;
+    /// assert!(filter.stats().memory_bytes < before / 2);
+    /// assert!(filter.contains_slice(&keys[15_000..]).into_iter().all(|found| found));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn compact(&mut self) -> Result<u64, Error> {
+        if !self.geometry.is_growing() && !self.geometry.kind().is_bloom() {
+            return Ok(0);
+        }
+        self.engine.compact().ok_or_else(|| self.unsupported("be compacted"))
+    }
+
     /// Removes everything. A growing filter is again as small as it was in the beginning.
     pub fn clear(&mut self) {
         self.engine.clear();

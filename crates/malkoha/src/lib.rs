@@ -105,11 +105,13 @@
 //! # Where things are
 //!
 //! [`Spec`] is what you wish, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Sharded`] the
-//! same for many threads, [`Stats`] what it says of itself. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes
+//! same for many threads, [`Stats`] what it says of itself, [`metrics`] the same for
+//! Prometheus. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes
 //! in hand, [`theory`] the formulas.
 
 pub mod bloom;
 pub mod cuckoo;
+pub mod metrics;
 pub mod theory;
 
 mod bits;

@@ -75,6 +75,8 @@ pub struct Stats {
     pub steps_mean: f64,
     /// Steps of the longest walk.
     pub steps_max: u64,
+    /// The rate that was promised for the planned keys.
+    pub promised_rate: f64,
     /// The rate that theory predicts for the keys that are in now; for Bloom kinds, for the bits that are set.
     pub predicted_rate: f64,
     /// Keys that can still be stored with inserts as reliable as planned: up to 0.98 of the threshold; for Bloom
@@ -144,6 +146,7 @@ impl Stats {
             insert_failures: counters.failures,
             steps_mean: counters.steps_mean(),
             steps_max: counters.most_steps,
+            promised_rate: geometry.rate(),
             predicted_rate: fill.map_or_else(rate, |fill| fill.rate),
             head_room,
             level: if geometry.is_growing() {
@@ -173,6 +176,7 @@ impl Stats {
             insert_failures: sum(|part| part.insert_failures),
             steps_mean: parts.iter().map(|part| part.steps_mean).sum::<f64>() / parts.len() as f64,
             steps_max: parts.iter().map(|part| part.steps_max).max().unwrap_or(0),
+            promised_rate: parts.iter().map(|part| part.promised_rate).sum(),
             predicted_rate: 1.0 - none,
             head_room: planned.saturating_sub(newest.items),
             level: Level::of(newest.items, planned + 1, 0),
@@ -190,7 +194,7 @@ impl fmt::Display for Stats {
         writeln!(f, "stash            {}", self.stash_size)?;
         writeln!(f, "insert failures  {}", self.insert_failures)?;
         writeln!(f, "walk steps       {:.2} on average, {} at most", self.steps_mean, self.steps_max)?;
-        writeln!(f, "predicted rate   {:.3e}", self.predicted_rate)?;
+        writeln!(f, "predicted rate   {:.3e} of at most {:.3e}", self.predicted_rate, self.promised_rate)?;
         write!(f, "head-room        {} keys ({})", self.head_room, self.level)?;
         for (number, link) in self.links.iter().enumerate() {
             let name = format!("link {}", number + 1);

@@ -92,6 +92,13 @@ impl Words {
         &self.as_chunks().0[number as usize]
     }
 
+    /// Asks the CPU to fetch it.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "as above")]
+    pub(crate) fn prefetch_block(&self, number: u64) {
+        self.prefetch_word((number as usize).wrapping_mul(BLOCK_WORDS));
+    }
+
     /// A copy of it.
     #[inline(always)]
     pub(crate) fn block(&self, number: u64) -> Block {

@@ -5,6 +5,10 @@
 //! load; [`lanes`] are exact for the two questions they answer; a [`Block`] is one cache line;
 //! a [`Cpu`](cpu::Cpu) does the same work as any other, perhaps sooner.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 pub(crate) mod block;
 pub(crate) mod cpu;
 pub(crate) mod lanes;

@@ -234,7 +234,12 @@ impl Words {
     /// machine where this was measured for twice as many.
     #[inline(always)]
     pub(crate) fn prefetch(&self, at: u64) {
-        let (word, _) = split::<64>(at);
+        self.prefetch_word(split::<64>(at).0);
+    }
+
+    /// The same for the line that holds a word.
+    #[inline(always)]
+    pub(super) fn prefetch_word(&self, word: usize) {
         #[cfg(target_arch = "x86_64")]
         {
             use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};

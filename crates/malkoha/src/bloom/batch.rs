@@ -20,6 +20,10 @@ const AHEAD: usize = 64;
 trait Step<const C: usize> {
     /// The number of keys.
     fn keys(&self) -> usize;
+    /// Whether the whole table is in the cache, so that nothing need be asked for.
+    fn is_near(&self) -> bool;
+    /// The homes of a key.
+    fn homes(&self, key: usize) -> Homes<C>;
     /// The homes of a key, whose memory is asked for.
     fn approach(&self, key: usize) -> Homes<C>;
     /// What is done when the memory is there.
@@ -29,6 +33,12 @@ trait Step<const C: usize> {
 /// Takes every key through its step, in order.
 #[inline(always)]
 fn each<const C: usize>(mut step: impl Step<C>, vectors: impl Vectors) {
+    if step.is_near() {
+        for key in 0..step.keys() {
+            step.act(key, step.homes(key), vectors);
+        }
+        return;
+    }
     let mut ring = [Homes::NOWHERE; AHEAD];
     for (key, homes) in ring.iter_mut().enumerate().take(step.keys()) {
         *homes = step.approach(key);
@@ -62,12 +72,23 @@ impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Step<C> for LookUp<'_,
     }
 
     #[inline(always)]
+    fn homes(&self, key: usize) -> Homes<C> {
+        self.filter.homes((self.hash)(&self.keys[key]))
+    }
+
+    #[inline(always)]
+    fn is_near(&self) -> bool {
+        self.filter.is_near()
+    }
+
+    #[inline(always)]
     fn act(&mut self, key: usize, homes: Homes<C>, vectors: impl Vectors) {
         self.answers[key] = self.filter.holds(homes, vectors);
     }
 }
 
 impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Work for LookUp<'_, P, K, H, C> {
+    const WIDE: bool = true;
     type Output = ();
 
     #[inline(always)]
@@ -94,12 +115,23 @@ impl<P: Scatter, const C: usize> Step<C> for Insert<'_, P, C> {
     }
 
     #[inline(always)]
+    fn homes(&self, key: usize) -> Homes<C> {
+        self.filter.homes(self.hashes[key])
+    }
+
+    #[inline(always)]
+    fn is_near(&self) -> bool {
+        self.filter.is_near()
+    }
+
+    #[inline(always)]
     fn act(&mut self, _: usize, homes: Homes<C>, vectors: impl Vectors) {
         self.filter.add(homes, vectors);
     }
 }
 
 impl<P: Scatter, const C: usize> Work for Insert<'_, P, C> {
+    const WIDE: bool = true;
     type Output = ();
 
     #[inline(always)]

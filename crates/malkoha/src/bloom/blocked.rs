@@ -31,6 +31,9 @@ use super::plain::{audit_count, set_bits};
 /// The most candidate blocks of a key.
 pub(crate) const MOST_CHOICES: u8 = 4;
 
+/// Bytes of a table that a second-level cache holds, where lookups that follow each other hide its delay.
+const NEAR_BYTES: usize = 1 << 20;
+
 /// A blocked Bloom filter: section 3 of the paper; with one choice Putze, Sanders, Singler 2007.
 ///
 /// ```
@@ -115,8 +118,14 @@ impl<P: Scatter> Blocked<P> {
         })
     }
 
+    /// Whether the table is so small that it stays in the cache.
     #[inline(always)]
-    fn homes<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
+    pub(super) fn is_near(&self) -> bool {
+        self.words.bytes() <= NEAR_BYTES
+    }
+
+    #[inline(always)]
+    pub(super) fn homes<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
         let mut draws = Draws::new(hash);
         let mut blocks = [last_draw(hash.to_raw(), self.layout.blocks); C];
         for block in &mut blocks[1..] {
@@ -130,7 +139,7 @@ impl<P: Scatter> Blocked<P> {
     pub(super) fn approach<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
         let homes = self.homes(hash);
         for block in homes.blocks {
-            self.words.prefetch(block * u64::from(BLOCK_BITS));
+            self.words.prefetch_block(block);
         }
         homes
     }

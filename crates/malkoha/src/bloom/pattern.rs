@@ -17,7 +17,7 @@
 
 use crate::bits::cpu::Vectors;
 use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};
-use crate::key::{KeyHash, mix};
+use crate::key::KeyHash;
 
 /// How the bits of a key lie in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +42,8 @@ impl core::fmt::Display for Pattern {
     }
 }
 
-/// 64-bit words drawn from a hash, as many as are wanted.
+/// 64-bit words drawn from a hash, as many as are wanted: a counter, and the two halves of a product of it folded. The
+/// hash is mixed already, so that one multiplication is enough.
 ///
 /// The words are functions of the 64 bits of the hash: keys with equal hashes cannot be told apart.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +59,11 @@ impl Draws {
     }
 
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of a product")]
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mix(self.0)
+        let product = u128::from(self.0) * u128::from(self.0 ^ 0xE703_7ED1_A0B4_28DB);
+        (product >> 64) as u64 ^ product as u64
     }
 }
 
@@ -120,16 +123,17 @@ impl Scatter for Random {
         blocks: [&[u64; BLOCK_WORDS]; C],
         vectors: impl Vectors,
     ) -> bool {
-        let mut all = [true; C];
+        let mut missing = [0; C];
         let mut left = self.key_bits;
         while left > 0 {
-            let now = vectors.named_bits(blocks, draws.next(), left.min(NUMBERS));
-            for (all, now) in all.iter_mut().zip(now) {
-                *all &= now;
+            let numbers = [draws.next(), if left > NUMBERS { draws.next() } else { 0 }];
+            let more = vectors.missing_bits(blocks, numbers, left.min(2 * NUMBERS));
+            for (missing, more) in missing.iter_mut().zip(more) {
+                *missing |= more;
             }
-            left = left.saturating_sub(NUMBERS);
+            left = left.saturating_sub(2 * NUMBERS);
         }
-        all.into_iter().fold(false, |any, all| any | all)
+        missing.into_iter().fold(false, |any, missing| any | (missing == 0))
     }
 
     fn share(&self, block: &Block) -> f64 {
@@ -232,6 +236,7 @@ pub(crate) fn distinct_share(set: u32, key_bits: u32) -> f64 {
 mod tests {
     use super::*;
     use crate::bits::cpu::Portable;
+    use crate::key::mix;
 
     fn patterns<P: Scatter>(key_bits: u32, keys: u64) -> impl Iterator<Item = Block> {
         let scatter = P::new(key_bits);

@@ -360,6 +360,7 @@ struct LookUp<'a, P, T, K, H> {
 }
 
 impl<P: Placement, T: Table, K, H: Fn(&K) -> KeyHash> Work for LookUp<'_, P, T, K, H> {
+    const WIDE: bool = false;
     type Output = ();
 
     #[inline(always)]

@@ -240,6 +240,7 @@ impl Sharded {
             insert_failures: counters.failures,
             steps_mean: counters.steps_mean(),
             steps_max: counters.most_steps,
+            promised_rate: self.geometry.rate,
             predicted_rate: mean(|part| part.predicted_rate),
             head_room: capacity.saturating_sub(items),
             level: if refusing { Level::Full } else { Level::of(items, capacity, stash_size) },

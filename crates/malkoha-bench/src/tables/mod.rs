@@ -1,0 +1,152 @@
+//! `tables`: docs/TABLES.md and its figures, written from the committed records and from nothing else.
+
+mod speed;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::papers::{self, Paper, Piece};
+use crate::record::{self, Record};
+use crate::table::{Cell, Table};
+
+/// Where records are read and documents written.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders {
+    pub(crate) records: PathBuf,
+    pub(crate) docs: PathBuf,
+}
+
+impl Folders {
+    /// Those of the repository.
+    pub(crate) fn committed() -> Self {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        Self { records: record::committed(), docs }
+    }
+}
+
+/// Writes the documents of the repository, or only says whether they are up to date.
+pub(crate) fn run(check: bool) -> Result<(), Box<dyn Error>> {
+    let documents = documents(&Folders::committed())?;
+    if check { compare(&documents) } else { write(&documents) }
+}
+
+/// A file that follows from records, and what is in it.
+pub(crate) type Document = (PathBuf, String);
+
+pub(crate) fn write(documents: &[Document]) -> Result<(), Box<dyn Error>> {
+    for (path, text) in documents {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        eprintln!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+fn compare(documents: &[Document]) -> Result<(), Box<dyn Error>> {
+    let command = "cargo run --release -p malkoha-bench -- tables";
+    for (path, text) in documents {
+        if fs::read_to_string(path).is_ok_and(|there| there == *text) {
+            continue;
+        }
+        return Err(format!("{} does not follow from the records; run `{command}`", path.display()).into());
+    }
+    eprintln!("{} files follow from the records", documents.len());
+    Ok(())
+}
+
+/// Everything that follows from the records: where it belongs, and its text.
+pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Error>> {
+    let mut text = HEAD.to_owned();
+    let mut documents = Vec::new();
+    for paper in Paper::ALL {
+        let exhibits: Vec<_> =
+            papers::exhibits().into_iter().filter(|exhibit| exhibit.paper == paper).collect();
+        let mut chapter = String::new();
+        for exhibit in exhibits {
+            let Ok(record) = Record::read(&folders.records, exhibit.name) else { continue };
+            let _ = write!(chapter, "### {}: {}\n\n{}", exhibit.number, exhibit.title, origin(&record));
+            for (at, piece) in (exhibit.show)(&record).into_iter().enumerate() {
+                match piece {
+                    Piece::Text(words) => chapter.push_str(&format!("{words}\n\n")),
+                    Piece::Table(table) => chapter.push_str(&markdown(&table)),
+                    Piece::Figure(figure) => {
+                        let file = format!(
+                            "{}{}.svg",
+                            exhibit.name,
+                            if at == 0 { String::new() } else { format!("-{at}") }
+                        );
+                        let _ =
+                            write!(chapter, "![{}: {}](figures/{file})\n\n", exhibit.number, exhibit.title);
+                        documents.push((folders.docs.join("figures").join(file), figure.draw()));
+                    }
+                }
+            }
+        }
+        if !chapter.is_empty() {
+            let _ = write!(text, "## {paper}\n\n{chapter}");
+        }
+    }
+    if let Some(chapter) = speed::chapter(&folders.records)? {
+        text.push_str(&chapter);
+    }
+    documents.push((folders.docs.join("TABLES.md"), text));
+    Ok(documents)
+}
+
+const HEAD: &str = "\
+# Tables
+
+Measured numbers, losses as plainly as wins. This file is written by
+
+```sh
+cargo run --release -p malkoha-bench -- tables
+```
+
+from the records in `crates/malkoha-bench/records`, and CI refuses it if it does not follow from them. Every record names
+the machine, the commit, the compiler and the command that it was measured with; the commands below repeat it.
+Machines differ, and the same machine differs from minute to minute: what counts are ratios within one run.
+
+";
+
+/// Where a record comes from, as a paragraph.
+fn origin(record: &Record) -> String {
+    let commit = record.fact("commit");
+    format!(
+        "`malkoha-bench {}`, {}, commit {}, {}, {}.\n\n",
+        record.fact("parameters"),
+        record.fact("machine"),
+        &commit[..commit.len().min(12)],
+        record.fact("compiler"),
+        record.fact("date").split('T').next().unwrap_or("?"),
+    )
+}
+
+/// A table in Markdown; its title is not shown.
+fn markdown(table: &Table) -> String {
+    let mut text = String::new();
+    let line = |fields: Vec<String>| format!("| {} |\n", fields.join(" | "));
+    text.push_str(&line(table.columns.clone()));
+    text.push_str(&line(vec!["---".to_owned(); table.columns.len()]));
+    for row in &table.rows {
+        text.push_str(&line(row.iter().map(Cell::to_string).collect()));
+    }
+    let _ = writeln!(text);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_has_a_line_for_every_row() {
+        let mut table = Table::new("", &["bird", "eggs"]);
+        table.push(vec![Cell::text("cuckoo"), Cell::Count(25)]);
+        table.push(vec![Cell::text("owl"), Cell::Missing]);
+        assert_eq!(markdown(&table), "| bird | eggs |\n| --- | --- |\n| cuckoo | 25 |\n| owl | - |\n\n");
+    }
+}

@@ -1,0 +1,297 @@
+//! The chapter on speed: what was set as a goal, and every number of the runs behind it.
+
+use std::error::Error;
+use std::path::Path;
+
+use crate::record::{Record, Row};
+use crate::table::{Cell, Table};
+
+use super::{markdown, origin};
+
+/// The records of this chapter.
+struct Records {
+    limits: Record,
+    /// Tables of 256 MB, with peers.
+    memory: Record,
+    /// Tables that fit the second-level cache, with peers.
+    cache: Record,
+    /// Sizes and rates.
+    space: Record,
+    scale: Record,
+}
+
+/// The chapter; none if the runs behind it were not made.
+pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
+    if !folder.join("speed-memory.csv").exists() {
+        return Ok(None);
+    }
+    let read = |name| Record::read(folder, name);
+    let records = Records {
+        limits: read("limits")?,
+        memory: read("speed-memory")?,
+        cache: read("speed-cache")?,
+        space: read("speed-space")?,
+        scale: read("scale")?,
+    };
+    let mut text = "## Speed\n\n### Goals\n\n".to_owned();
+    text.push_str(
+        "One thread and tables of 256 MB on 2 MiB pages unless said otherwise. Slices are batches of keys; C is bits \
+         per key over -log2 of the measured rate.\n\n",
+    );
+    text.push_str(&markdown(&goals(&records)));
+    let sections = [
+        ("What the machine allows", &records.limits, vec![limits(&records.limits)]),
+        ("Tables of 256 MB", &records.memory, speeds(&records.memory)),
+        ("Tables in the second-level cache", &records.cache, speeds(&records.cache)),
+        ("Space", &records.space, vec![space(&records.space)]),
+        ("Building larger and larger filters", &records.scale, vec![scale(&records.scale)]),
+    ];
+    for (title, record, tables) in sections {
+        text.push_str(&format!("### {title}\n\n{}", origin(record)));
+        for table in tables {
+            if !table.title.is_empty() {
+                text.push_str(&format!("{}:\n\n", table.title));
+            }
+            text.push_str(&markdown(&table));
+        }
+    }
+    Ok(Some(text))
+}
+
+/// A measured value that should not be beyond a bound.
+struct Goal {
+    what: String,
+    bound: Bound,
+    measured: f64,
+}
+
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Goal {
+    fn at_least(what: impl Into<String>, least: f64, measured: f64) -> Self {
+        Self { what: what.into(), bound: Bound::AtLeast(least), measured }
+    }
+
+    fn at_most(what: impl Into<String>, most: f64, measured: f64) -> Self {
+        Self { what: what.into(), bound: Bound::AtMost(most), measured }
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let (bound, met) = match self.bound {
+            Bound::AtLeast(least) => (format!("at least {least}"), self.measured >= least),
+            Bound::AtMost(most) => (format!("at most {most}"), self.measured <= most),
+        };
+        let met = if met { "yes" } else { "no" };
+        vec![Cell::text(&self.what), Cell::text(bound), Cell::number(self.measured, 3), Cell::text(met)]
+    }
+}
+
+/// What a filter did in one operation of a run.
+fn row<'a>(record: &'a Record, filter: &str, operation: &str) -> Option<Row<'a>> {
+    record.rows().find(|row| row.text("filter") == filter && row.text("operation") == operation)
+}
+
+fn value(record: &Record, filter: &str, operation: &str, column: &str) -> f64 {
+    row(record, filter, operation).map_or(f64::NAN, |row| row.number(column))
+}
+
+/// The deletable peers, and how quickly the better of them finds.
+const DELETABLE: [&str; 2] = ["cuckoofilter", "qfilter"];
+
+fn goals(records: &Records) -> Table {
+    let mut table = Table::new("", &["goal", "bound", "measured", "met"]);
+    let memory = |filter: &str, operation: &str| value(&records.memory, filter, operation, "fraction");
+    let speed = |filter: &str, operation: &str| value(&records.memory, filter, operation, "mkeys_per_s");
+    let mut goals = Vec::new();
+    for (filter, least) in [
+        ("flexible:4@13", 0.9),
+        ("windowed:2@14", 0.9),
+        ("sorted@14", 0.75),
+        ("flexible:4@13+near128", 1.1),
+        ("blocked:2@8", 0.8),
+    ] {
+        let what = format!("{filter}: finds of slices, half present, over random pairs of lines");
+        goals.push(Goal::at_least(what, least, memory(filter, "find[] 50")));
+    }
+    goals.push(Goal::at_least(
+        "blocked:1@8+spread: finds of slices, half present, over random lines",
+        0.85,
+        memory("blocked:1@8+spread", "find[] 50"),
+    ));
+    let peers = DELETABLE.map(|peer| speed(peer, "find 50")).into_iter().fold(f64::NAN, f64::max);
+    for filter in ["flexible:4@13", "windowed:2@14", "sorted@14"] {
+        let what = format!("{filter}: the same over the best peer with deletes");
+        goals.push(Goal::at_least(what, 2.0, speed(filter, "find[] 50") / peers));
+    }
+    for (filter, least) in
+        [("flexible:4@13", 0.25), ("windowed:4@13", 0.25), ("windowed:2@14", 0.1), ("sorted@14", 0.1)]
+    {
+        let what = format!("{filter}: building from a slice over random lines read and written");
+        goals.push(Goal::at_least(what, least, memory(filter, "build")));
+    }
+    let gain = |filter: &str| speed(filter, "find[] 50 x2") / speed(filter, "find[] 50");
+    let limit = |operation: &str| value(&records.memory, "flexible:4@13", operation, "limit_mkeys_per_s");
+    let limit_gain = limit("find[] 50 x2") / limit("find[] 50");
+    for filter in ["flexible:4@13", "windowed:2@14", "sorted@14"] {
+        let what = format!("{filter}: gain of finds from a second thread over that of pairs of lines");
+        goals.push(Goal::at_least(what, 0.9, gain(filter) / limit_gain));
+        let what = format!("{filter}: gain of building from a second thread");
+        goals.push(Goal::at_least(what, 1.25, speed(filter, "build x2") / speed(filter, "build")));
+    }
+    let cache = |filter: &str, operation: &str| value(&records.cache, filter, operation, "mkeys_per_s");
+    goals.push(Goal::at_least(
+        "flexible:4@13 in the second-level cache: finds of slices over cuckoofilter",
+        1.5,
+        cache("flexible:4@13", "find[] 50") / cache("cuckoofilter", "find 50"),
+    ));
+    goals.push(Goal::at_least(
+        "blocked:1@10+spread in the second-level cache: finds of slices over sbbf-rs",
+        0.8,
+        cache("blocked:1@10+spread", "find[] 50") / cache("sbbf-rs", "find 50"),
+    ));
+    for (filter, most) in [
+        ("sorted@8", 1.294),
+        ("sorted@10", 1.243),
+        ("sorted@14", 1.186),
+        ("sorted@14+dense", 1.17),
+        ("windowed:2@8", 1.312),
+        ("windowed:2@10", 1.262),
+        ("windowed:2@14", 1.205),
+    ] {
+        let measured = value(&records.space, filter, "find[] 50", "C");
+        goals.push(Goal::at_most(format!("{filter}: C"), most, measured));
+    }
+    goals.extend(growth(&records.scale));
+    goals.iter().for_each(|goal| table.push(goal.cells()));
+    table
+}
+
+/// How much more a key costs in the largest filter than in the smallest of a kind.
+fn growth(record: &Record) -> Vec<Goal> {
+    let goal = |filter: &str| {
+        let rows: Vec<_> =
+            record.rows().filter(|row| row.text("filter") == filter && row.text("threads") == "1").collect();
+        let by_keys = |a: &&Row<'_>, b: &&Row<'_>| a.number("keys").total_cmp(&b.number("keys"));
+        let (least, most) = (rows.iter().min_by(by_keys), rows.iter().max_by(by_keys));
+        let cost = |row: Option<&Row<'_>>| row.map_or(f64::NAN, |row| row.number("ns/key"));
+        let what = format!("{filter}: cost per key of building, largest over smallest below");
+        Goal::at_most(what, 1.3, cost(most) / cost(least))
+    };
+    filters(record).into_iter().map(goal).collect()
+}
+
+/// The columns of a record that people want, under shorter names.
+fn columns(record: &Record, chosen: &[(&str, &str, Option<usize>)]) -> Table {
+    let names: Vec<&str> = chosen.iter().map(|(_, name, _)| *name).collect();
+    let mut table = Table::new("", &names);
+    for row in record.rows() {
+        let cell = |(column, _, decimals): &(&str, &str, Option<usize>)| match decimals {
+            Some(decimals) => Cell::number(row.number(column), *decimals),
+            None => Cell::text(row.text(column)),
+        };
+        table.push(chosen.iter().map(cell).collect());
+    }
+    table
+}
+
+fn limits(record: &Record) -> Table {
+    columns(
+        record,
+        &[
+            ("limit", "limit", None),
+            ("pages", "pages", None),
+            ("threads", "threads", Some(0)),
+            ("median", "median", Some(1)),
+            ("best", "best", Some(1)),
+            ("scheme", "scheme", None),
+            ("unit", "unit", None),
+        ],
+    )
+}
+
+fn scale(record: &Record) -> Table {
+    columns(
+        record,
+        &[
+            ("filter", "filter", None),
+            ("keys", "keys", Some(0)),
+            ("threads", "threads", Some(0)),
+            ("MiB", "MiB", Some(1)),
+            ("ns/key", "ns per key", Some(1)),
+            ("steps per walk", "steps per walk", Some(2)),
+        ],
+    )
+}
+
+/// One row for each filter.
+fn space(record: &Record) -> Table {
+    let mut table = Table::new("", &["filter", "keys", "bits per key", "rate", "C"]);
+    for filter in filters(record) {
+        let first = record.rows().find(|row| row.text("filter") == filter);
+        let Some(row) = first else { continue };
+        let mut cells = vec![Cell::text(filter), Cell::number(row.number("keys"), 0)];
+        cells.extend(size(row));
+        table.push(cells);
+    }
+    table
+}
+
+fn size(row: Row<'_>) -> [Cell; 3] {
+    let rate = row.number("rate");
+    [
+        Cell::number(row.number("bits_per_key"), 2),
+        if rate > 0.0 { Cell::Rate(rate) } else { Cell::Missing },
+        Cell::number(row.number("C"), 3),
+    ]
+}
+
+/// The filters of a record, each once, in its order.
+fn filters(record: &Record) -> Vec<&str> {
+    distinct(record, "filter")
+}
+
+fn distinct<'a>(record: &'a Record, column: &str) -> Vec<&'a str> {
+    let mut all = Vec::new();
+    for row in record.rows() {
+        if !all.contains(&row.text(column)) {
+            all.push(row.text(column));
+        }
+    }
+    all
+}
+
+/// Million keys per second and fractions of the limit: filters by operations.
+fn speeds(record: &Record) -> Vec<Table> {
+    let operations = distinct(record, "operation");
+    let pivot = |title: &str, column: &str, decimals: usize, with_size: bool| {
+        let mut table = Table::new(title, &["filter"]);
+        if with_size {
+            table.columns.extend(["bits per key", "rate", "C"].map(str::to_owned));
+        }
+        table.columns.extend(operations.iter().map(ToString::to_string));
+        for filter in filters(record) {
+            let mut cells = vec![Cell::text(filter)];
+            if with_size {
+                cells.extend(
+                    record.rows().find(|row| row.text("filter") == filter).map(size).into_iter().flatten(),
+                );
+            }
+            let speed = |operation: &&str| Cell::number(value(record, filter, operation, column), decimals);
+            cells.extend(operations.iter().map(speed));
+            table.push(cells);
+        }
+        table
+    };
+    vec![
+        pivot(
+            "Million keys per second, medians (`[]` slices, `find N` with N % present)",
+            "mkeys_per_s",
+            1,
+            true,
+        ),
+        pivot("Fractions of the limit of the same turn, medians", "fraction", 2, false),
+    ]
+}

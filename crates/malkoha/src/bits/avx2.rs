@@ -1,0 +1,150 @@
+//! A block as two vectors of 256 bits.
+#![expect(unsafe_code, reason = "instructions of a CPU that was asked")]
+
+use core::arch::x86_64::{
+    __m256i, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps,
+    _mm256_cmpgt_epi32, _mm256_loadu_si256, _mm256_permutevar8x32_epi32, _mm256_set1_epi32,
+    _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_shuffle_ps, _mm256_slli_epi32,
+    _mm256_sllv_epi32, _mm256_sllv_epi64, _mm256_srli_epi32, _mm256_srlv_epi64, _mm256_storeu_si256,
+    _mm256_testc_si256,
+};
+
+use super::block::{BLOCK_WORDS, Block};
+use super::cpu::{Vectors, Work};
+
+/// Proof that the CPU has AVX2, BMI1, BMI2 and POPCNT: only `detect` makes one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    pub(super) fn detect() -> Option<Self> {
+        let all = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt");
+        all.then_some(Self(()))
+    }
+
+    #[inline(always)]
+    pub(super) fn run<W: Work>(self, work: W) -> W::Output {
+        // SAFETY: the CPU has all features of `compiled`, as `self` proves.
+        unsafe { compiled(work, self) }
+    }
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+fn compiled<W: Work>(work: W, avx2: Avx2) -> W::Output {
+    work.run(avx2)
+}
+
+impl Vectors for Avx2 {
+    #[inline(always)]
+    fn bit_in_each_word(self, bits: u64) -> Block {
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { bit_in_each_word(bits) }
+    }
+
+    #[inline(always)]
+    fn covers(self, block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { covers(block, pattern) }
+    }
+
+    #[inline(always)]
+    fn missing_bits<const C: usize>(
+        self,
+        blocks: [&[u64; BLOCK_WORDS]; C],
+        numbers: [u64; 2],
+        count: u32,
+    ) -> [u64; C] {
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { missing_bits(blocks, numbers, count) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn bit_in_each_word(bits: u64) -> Block {
+    let bits = _mm256_set1_epi64x(bits.cast_signed());
+    let (sixes, one) = (_mm256_set1_epi64x(63), _mm256_set1_epi64x(1));
+    let half =
+        |distances| _mm256_sllv_epi64(one, _mm256_and_si256(_mm256_srlv_epi64(bits, distances), sixes));
+    let mut block = Block::default();
+    let (low, high) = block.0.split_at_mut(4);
+    store(low, half(_mm256_setr_epi64x(0, 6, 12, 18)));
+    store(high, half(_mm256_setr_epi64x(24, 30, 36, 42)));
+    block
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn covers(block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
+    let (low, high) = block.split_at(4);
+    let (pattern_low, pattern_high) = pattern.0.split_at(4);
+    let low = _mm256_testc_si256(load(low), load(pattern_low));
+    let high = _mm256_testc_si256(load(high), load(pattern_high));
+    low & high == 1
+}
+
+/// Seven numbers at a time, one in each 32-bit lane: its upper four bits choose one of the sixteen halves of words,
+/// its lower five a bit in there.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64; 2], count: u32) -> [u64; C] {
+    let mut missing = seven_missing_bits(blocks, numbers[0], count);
+    if count > 7 {
+        let more = seven_missing_bits(blocks, numbers[1], count - 7);
+        for (missing, more) in missing.iter_mut().zip(more) {
+            *missing |= more;
+        }
+    }
+    missing
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn seven_missing_bits<const C: usize>(
+    blocks: [&[u64; BLOCK_WORDS]; C],
+    numbers: u64,
+    count: u32,
+) -> [u64; C] {
+    let numbers = _mm256_set1_epi64x(numbers.cast_signed());
+    let low = _mm256_srlv_epi64(numbers, _mm256_setr_epi64x(0, 9, 18, 27));
+    let high = _mm256_srlv_epi64(numbers, _mm256_setr_epi64x(36, 45, 54, 63));
+    // The lower half of every word; which number comes to lie in which lane is written below.
+    let low_halves = _mm256_shuffle_ps::<0b10_00_10_00>(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high));
+    let lanes = _mm256_castps_si256(low_halves);
+    let order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
+    // The eighth lane has no number.
+    let wanted = _mm256_cmpgt_epi32(_mm256_set1_epi32(count.min(7).cast_signed()), order);
+    let bit = _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_and_si256(lanes, _mm256_set1_epi32(31)));
+    let bit = _mm256_and_si256(bit, wanted);
+    // A permutation looks at three bits of an index, a blend at the sign.
+    let half = _mm256_srli_epi32::<5>(lanes);
+    let upper = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(lanes));
+    let mut missing = [0; C];
+    for (missing, block) in missing.iter_mut().zip(blocks) {
+        let (first, second) = block.split_at(4);
+        let first = _mm256_permutevar8x32_epi32(load(first), half);
+        let second = _mm256_permutevar8x32_epi32(load(second), half);
+        let chosen = _mm256_blendv_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), upper);
+        *missing = u64::from(_mm256_testc_si256(_mm256_castps_si256(chosen), bit) == 0);
+    }
+    missing
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(words: &[u64]) -> __m256i {
+    assert_eq!(words.len(), 4, "four words are a vector");
+    // SAFETY: the four words are readable, as asserted; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(words: &mut [u64], vector: __m256i) {
+    assert_eq!(words.len(), 4, "four words are a vector");
+    // SAFETY: the four words are writable, as asserted; the store needs no alignment.
+    unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) };
+}

@@ -1,0 +1,119 @@
+//! A block as one vector of 512 bits.
+#![expect(unsafe_code, reason = "instructions of a CPU that was asked")]
+
+use core::arch::x86_64::{
+    __m512i, _mm512_and_si512, _mm512_andnot_si512, _mm512_loadu_si512, _mm512_mask_testn_epi32_mask,
+    _mm512_permutex2var_epi32, _mm512_permutexvar_epi32, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_setr_epi32, _mm512_setr_epi64, _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_srli_epi32,
+    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
+};
+
+use super::block::{BLOCK_WORDS, Block};
+use super::cpu::{Vectors, Work};
+
+/// Proof that the CPU has what `compiled` is compiled for: only `detect` makes one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx512(());
+
+impl Avx512 {
+    pub(super) fn detect() -> Option<Self> {
+        let all = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt");
+        all.then_some(Self(()))
+    }
+
+    #[inline(always)]
+    pub(super) fn run<W: Work>(self, work: W) -> W::Output {
+        // SAFETY: the CPU has all features of `compiled`, as `self` proves.
+        unsafe { compiled(work, self) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {
+    work.run(avx512)
+}
+
+impl Vectors for Avx512 {
+    #[inline(always)]
+    fn bit_in_each_word(self, bits: u64) -> Block {
+        // SAFETY: the CPU has AVX-512F, as `self` proves.
+        unsafe { bit_in_each_word(bits) }
+    }
+
+    #[inline(always)]
+    fn covers(self, block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
+        // SAFETY: the CPU has AVX-512F, as `self` proves.
+        unsafe { covers(block, pattern) }
+    }
+
+    #[inline(always)]
+    fn missing_bits<const C: usize>(
+        self,
+        blocks: [&[u64; BLOCK_WORDS]; C],
+        numbers: [u64; 2],
+        count: u32,
+    ) -> [u64; C] {
+        // SAFETY: the CPU has AVX-512F, as `self` proves.
+        unsafe { missing_bits(blocks, numbers, count) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn bit_in_each_word(bits: u64) -> Block {
+    let bits = _mm512_set1_epi64(bits.cast_signed());
+    let numbers = _mm512_srlv_epi64(bits, _mm512_setr_epi64(0, 6, 12, 18, 24, 30, 36, 42));
+    let numbers = _mm512_and_si512(numbers, _mm512_set1_epi64(63));
+    let mut block = Block::default();
+    store(&mut block.0, _mm512_sllv_epi64(_mm512_set1_epi64(1), numbers));
+    block
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn covers(block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
+    let missing = _mm512_andnot_si512(load(block), load(&pattern.0));
+    _mm512_test_epi64_mask(missing, missing) == 0
+}
+
+/// All numbers at once, one in each 32-bit lane: its upper four bits choose one of the sixteen halves of words, its
+/// lower five a bit in there.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64; 2], count: u32) -> [u64; C] {
+    let distances = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63);
+    let first = _mm512_srlv_epi64(_mm512_set1_epi64(numbers[0].cast_signed()), distances);
+    let second = _mm512_srlv_epi64(_mm512_set1_epi64(numbers[1].cast_signed()), distances);
+    // The lower halves of seven words of each, in order.
+    let order = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 16, 18, 20, 22, 24, 26, 28, 28, 28);
+    let lanes = _mm512_permutex2var_epi32(first, order, second);
+    let wanted = ((1u32 << count) - 1) as u16;
+    let bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(lanes, _mm512_set1_epi32(31)));
+    // A permutation looks at four bits of an index.
+    let half = _mm512_and_si512(_mm512_srli_epi32::<5>(lanes), _mm512_set1_epi32(15));
+    let mut missing = [0; C];
+    for (missing, block) in missing.iter_mut().zip(blocks) {
+        let chosen = _mm512_permutexvar_epi32(half, load(block));
+        *missing = u64::from(_mm512_mask_testn_epi32_mask(wanted, chosen, bit));
+    }
+    missing
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load(words: &[u64; BLOCK_WORDS]) -> __m512i {
+    // SAFETY: the eight words are readable; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(words: &mut [u64; BLOCK_WORDS], vector: __m512i) {
+    // SAFETY: the eight words are writable; the store needs no alignment.
+    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) };
+}
