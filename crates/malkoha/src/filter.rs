@@ -228,7 +228,39 @@ impl Filter {
         })
     }
 
-    /// The same, but what was stored stays if a key finds no room.
+    /// Stores all keys of a slice that are not there yet, in whatever order suits the memory, on so many threads, and
+    /// says how many were stored. If one of them finds no place, those that were stored until then stay, as with
+    /// [`insert_unique_slice`](Self::insert_unique_slice).
+    ///
+    /// A key that was left out is not stored, and must not be removed: it may only look like a stored one. The content
+    /// depends on the keys and their order, not on the number of threads. As quick as [`extend`](Self::extend), and
+    /// needs no second table.
+    ///
+    /// ```
+    /// let mut filter = malkoha::Spec::new(100_000, 0.001).build()?;
+    /// let keys: Vec<u64> = (0..200_000).map(|key| key / 2).collect();
+    /// let stored = filter.extend_unique(&keys, 2).unwrap();
+    /// assert!(stored <= 100_000, "every key once");
+    /// assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn extend_unique<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<u64, Full> {
+        let (before, threads) = (self.len(), threads.clamp(1, MOST_THREADS));
+        let (mut hashes, mut sorted, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+        for keys in keys.chunks(BULK) {
+            self.hash_all(keys, &mut hashes, threads);
+            match self.engine.insert_unique_bulk(&hashes, &mut sorted, threads) {
+                Some(stored) => stored?,
+                None => {
+                    answers.clear();
+                    self.insert_unique_slice(&hashes, &mut answers).map_err(|FullAt { .. }| Full)?;
+                }
+            }
+        }
+        Ok(self.len() - before)
+    }
+
+    /// The same as [`extend`](Self::extend), but what was stored stays if a key finds no room.
     pub(crate) fn extend_in_order_of_places<K: Key + Sync>(
         &mut self,
         keys: &[K],
@@ -349,6 +381,31 @@ impl Filter {
     /// ```
     pub fn estimate_keys(&self) -> Result<f64, Error> {
         self.engine.estimate_keys().ok_or_else(|| self.unsupported("be judged by its set bits"))
+    }
+
+    /// Moves keys of a growing filter from newer tables to older ones where removals have left room, and gives the
+    /// memory of tables back that are empty then; says how many keys were moved. For other cuckoo filters there is
+    /// nothing to do; Bloom kinds cannot.
+    ///
+    /// All keys stay where lookups find them, and the rate stays below the promise: no table takes more keys than
+    /// its part of the rate allows. Takes a walk through the newer tables, and 8 bytes for each key that can move.
+    ///
+    /// ```
+    /// let mut filter = malkoha::Spec::new(1000, 0.001).growing().build()?;
+    /// let keys: Vec<u64> = (0..20_000).collect();
+    /// filter.insert_slice(&keys).unwrap();
+    /// let before = filter.stats().memory_bytes;
+    /// filter.remove_slice(&keys[..15_000])?;
+    /// filter.compact()?;
+    /// assert!(filter.stats().memory_bytes < before / 2);
+    /// assert!(filter.contains_slice(&keys[15_000..]).into_iter().all(|found| found));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn compact(&mut self) -> Result<u64, Error> {
+        if !self.geometry.is_growing() && !self.geometry.kind().is_bloom() {
+            return Ok(0);
+        }
+        self.engine.compact().ok_or_else(|| self.unsupported("be compacted"))
     }
 
     /// Removes everything. A growing filter is again as small as it was in the beginning.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{in_parallel, scale};
-use malkoha::testing::{Stream, exercise};
+use malkoha::testing::{Model, Stream, exercise};
 use malkoha::{Error, Filter, Full, Inserted, Kind, Offsets, Spec};
 
 /// One kind of each sort that grows and removes.
@@ -106,6 +106,50 @@ fn random_histories_of_growing_filters_lose_nothing() {
         filter.clear();
         exercise(&mut filter, 300, steps, &mut stream);
     });
+}
+
+/// Random histories in which compaction happens at any time, with many copies and keys that look alike.
+#[test]
+fn compaction_loses_nothing_and_gives_memory_back() {
+    let cases = REMOVING.into_iter().flat_map(|kind| [(0.3, 500), (0.01, u64::MAX)].map(|case| (kind, case)));
+    in_parallel(cases, |(kind, (rate, universe))| {
+        let mut filter = Spec::new(50, rate).kind(kind).growing().build().unwrap();
+        let mut model = Model::default();
+        let mut stream = Stream::new(11);
+        let mut moved = 0;
+        for wave in 0..scale(6, 60) {
+            for _ in 0..1500 {
+                let key = stream.below(universe);
+                if filter.insert(&key).is_ok() {
+                    model.store(key);
+                }
+            }
+            while model.len() > 50 + wave % 3 * 400 {
+                let key = model.forget(stream.draw()).unwrap();
+                assert_eq!(filter.remove(&key), Ok(true), "{kind} lost {key}");
+                if stream.below(500) == 0 {
+                    moved += filter.compact().unwrap();
+                    model.check(&filter);
+                    assert!(filter.stats().predicted_rate <= rate);
+                }
+            }
+            let before = filter.stats();
+            moved += filter.compact().unwrap();
+            model.check(&filter);
+            let after = filter.stats();
+            let dropped = before.links.len() - after.links.len();
+            assert!(dropped == 0 || after.memory_bytes < before.memory_bytes);
+            // All links but the newest are full, or the newest is the only one.
+            let (newest, older) = after.links.split_last().unwrap();
+            let room: u64 = older.iter().map(|link| link.keys - link.items).sum();
+            assert!(newest.items == 0 || room == 0 || universe == 500, "{kind}: {room} left, {after}");
+        }
+        assert!(moved > 100, "{kind}: only {moved} were moved");
+    });
+    let mut plain = Spec::new(50, 0.01).build().unwrap();
+    assert_eq!(plain.compact(), Ok(0));
+    let mut bloom = Spec::new(50, 0.01).kind(Kind::Bloom).growing().build().unwrap();
+    assert!(matches!(bloom.compact(), Err(Error::Unsupported { .. })));
 }
 
 /// What a chain would do whose links had hashes of their own: the same sizes and rates, the same order of

@@ -295,6 +295,39 @@ impl Engine for Chain {
         Box::new(self.clone())
     }
 
+    /// Moves tags from newer links to older ones that have room, oldest first, and drops links that are empty then.
+    ///
+    /// The hashes that a link tells lead to the same pairs as the keys themselves, in that link and hence in all older ones. No
+    /// link gets more keys than its share of the rate allows, so the promise holds.
+    fn compact(&mut self) -> Option<u64> {
+        if self.is_bloom() {
+            return None;
+        }
+        let mut moved = 0;
+        for newer in (1..self.links.len()).rev() {
+            let (older, rest) = self.links.split_at_mut(newer);
+            let link = &mut rest[0];
+            let rooms: u64 = older.iter().map(room).sum();
+            let rooms = usize::try_from(rooms).unwrap_or(usize::MAX);
+            // Only as many are looked at as there is room for; a link whose keys all stay costs nothing.
+            let copies: Vec<_> = link.engine().copies()?.take(rooms).collect();
+            for (hash, _) in copies {
+                if older.iter_mut().any(|older| insert(older, hash).is_ok()) {
+                    let taken = link.engine_mut().remove(hash);
+                    debug_assert_eq!(taken, Some(true), "what a link tells of is there");
+                    moved += 1;
+                }
+            }
+        }
+        while self.links.len() > 1 && self.newest().is_empty() {
+            self.past = self.counters();
+            self.links.pop();
+            let past = self.past;
+            self.count_on(past);
+        }
+        Some(moved)
+    }
+
     fn links(&self) -> &[Filter] {
         &self.links
     }
