@@ -17,6 +17,7 @@ mod batch;
 mod bulk;
 mod files;
 mod geometry;
+mod merge;
 mod spec;
 #[cfg(test)]
 mod tests;
