@@ -45,6 +45,7 @@ use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::values::Values;
+use bulk::{Again, Batch};
 use place::Place;
 use stash::{Kept, Stash};
 use table::{Entry, Table};
@@ -424,7 +425,16 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Option<Result<(), Full>> {
-        self.insert_many(hashes, &[], sorted, threads)
+        self.insert_many(Batch { hashes, values: &[], again: Again::Store }, sorted, threads)
+    }
+
+    fn insert_unique_bulk(
+        &mut self,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        self.insert_many(Batch { hashes, values: &[], again: Again::Skip }, sorted, threads)
     }
 
     fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
@@ -450,7 +460,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Option<Result<(), Full>> {
-        self.insert_many(hashes, values, sorted, threads)
+        self.insert_many(Batch { hashes, values, again: Again::Store }, sorted, threads)
     }
 
     fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {
