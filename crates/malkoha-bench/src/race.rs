@@ -23,7 +23,7 @@ use crate::memory;
 
 /// Where keys begin that are never stored: those that are looked up, and those that the rate is measured with.
 const ABSENT: u64 = 1 << 40;
-const STRANGERS: u64 = 1 << 41;
+pub(crate) const STRANGERS: u64 = 1 << 41;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,9 @@
 //! every test run.
 
 mod cuckoo;
+mod eppstein;
+mod fan;
+mod strangers;
 
 use std::error::Error;
 use std::fmt;
@@ -95,7 +98,7 @@ pub(crate) struct Exhibit {
 
 /// All of them, in the order of the papers.
 pub(crate) fn exhibits() -> Vec<Exhibit> {
-    cuckoo::exhibits()
+    [cuckoo::exhibits(), fan::exhibits(), eppstein::exhibits()].concat()
 }
 
 /// Runs the exhibits that are asked for, writes their records, and what follows from them.
