@@ -27,8 +27,11 @@ const BLOCKS: [u32; 3] = [4, 6, 8];
 
 const DISTANCES: [(Distance, &str); 2] = [(Distance::Own, "simplified"), (Distance::Hashed, "original")];
 
+/// A load by name, for every size of blocks.
+type Load = (&'static str, fn(u32) -> f64);
+
 /// The loads: the theorem's, and the one that the engine plans.
-const LOADS: [(&str, fn(u32) -> f64); 2] = [("promised", promised_load), ("planned", planned_load)];
+const LOADS: [Load; 2] = [("promised", promised_load), ("planned", planned_load)];
 
 /// Kinds of the engine, for the fewest bits that it accepts.
 const KINDS: [Kind; 9] = [

@@ -75,9 +75,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
             table.push(measured(&filter, next, strangers));
         }
         let stashes = stashes(&filter);
-        let mut wanted = STASHED.iter().map(|each| each * stashes).peekable();
         // Beyond the planned keys, until some stash is full.
-        'filling: while let Some(stashed) = wanted.next() {
+        'filling: for stashed in STASHED.map(|each| each * stashes) {
             while filter.stats().stash_size < stashed {
                 for _ in 0..LOOK {
                     if filter.insert(&next).is_err() {
@@ -133,7 +132,7 @@ fn rate(row: Row<'_>) -> f64 {
     row.number("hits") / row.number("strangers")
 }
 
-fn of_kind<'a>(record: &'a Record, kind: Kind) -> Vec<Row<'a>> {
+fn of_kind(record: &Record, kind: Kind) -> Vec<Row<'_>> {
     let kind = kind.to_string();
     record.rows().filter(|row| row.text("kind") == kind).collect()
 }

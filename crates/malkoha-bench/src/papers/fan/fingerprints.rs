@@ -78,7 +78,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-fn find<'a>(record: &'a Record, kind: Kind, width: u32) -> Option<Row<'a>> {
+fn find(record: &Record, kind: Kind, width: u32) -> Option<Row<'_>> {
     let kind = kind.to_string();
     let fits = |row: &Row<'_>| (row.number("slot_bits") - f64::from(width)).abs() < 0.5;
     record.rows().find(|row| row.text("kind") == kind && fits(row))

@@ -12,7 +12,7 @@ const SLOTS: usize = 4;
 const FINGERPRINTS: usize = 4095;
 const MOST_KICKS: u32 = 500;
 
-/// What is XORed with the number of the bucket.
+/// What the number of the bucket is combined with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Distance {
     /// The whole hash of the fingerprint, as the formula has it.
