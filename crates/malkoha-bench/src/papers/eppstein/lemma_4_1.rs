@@ -5,7 +5,7 @@ use std::error::Error;
 use malkoha::{KeyHasher, Kind, Spec, theory};
 use malkoha_figure::{Curve, Figure, Panel, Scale};
 
-use super::{delta, promised_load};
+use super::{balanced, delta, promised_load};
 use crate::access::reduce;
 use crate::papers::{Exhibit, Paper, Piece, Size};
 use crate::record::{Record, Row};
@@ -130,11 +130,6 @@ fn share(row: Row<'_>) -> f64 {
     row.number("overfull") / row.number("subtables")
 }
 
-/// The lemma's length of fingerprints for which no subtable is overfull but with chance 1/n^s.
-fn sufficient(n: f64, block: u32, s: f64) -> f64 {
-    (3.0 * (s + 1.0) * n.ln() / (delta(block).powi(4) * f64::from(block))).log2()
-}
-
 fn show(record: &Record) -> Vec<Piece> {
     let mut table = Table::new(
         "",
@@ -172,7 +167,7 @@ fn show(record: &Record) -> Vec<Piece> {
         loads.push(head.into_iter().chain(KINDS.map(load)).collect());
     }
     let n: f64 = record.fact("n").parse().unwrap_or(f64::NAN);
-    let least = |block| sufficient(n, block, 1.0);
+    let least = |block| balanced(n, block, 1.0);
     vec![
         Piece::Text(format!(
             "{n} keys in subtables of 2^f cells, at the load 1 - delta - delta^2 that the paper has for each size of blocks; overfull are \

@@ -22,6 +22,11 @@ fn promised_load(block: u32) -> f64 {
     1.0 - delta(block) - delta(block).powi(2)
 }
 
+/// Lemma 4.1: fingerprints of so many bits make subtables so large that none is overfull, but with chance 1/n^s.
+fn balanced(n: f64, block: u32, s: f64) -> f64 {
+    (3.0 * (s + 1.0) * n.ln() / (delta(block).powi(4) * f64::from(block))).log2()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
