@@ -33,8 +33,38 @@ pub(crate) enum Command {
     Scale(ScaleArgs),
     /// Saving, opening and mapping, beside a plain copy of the same bytes.
     Store(StoreArgs),
-    /// Writes docs/TABLES.md from the committed records.
+    /// Measures the tables and figures of the papers again, all of them or those that are named.
+    All(AllArgs),
+    /// Writes docs/TABLES.md and its figures from the committed records.
     Tables(TablesArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AllArgs {
+    /// Names of tables and figures, as in cuckoo-table-2; all of them if none is given.
+    pub(crate) names: Vec<String>,
+
+    /// Sizes at which all of them together take seconds, and prove nothing but that they work.
+    #[arg(long, conflicts_with_all = ["quick", "full"])]
+    pub(crate) tiny: bool,
+
+    /// Reduced sizes, which is what is done unless told otherwise: all of them together take about ten minutes on
+    /// two cores.
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+
+    /// The sizes of the committed records.
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// The folder for records, TABLES.md and figures; without it, --full replaces the committed ones and anything
+    /// else goes to target/tables.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Only lists the names, with how long each takes.
+    #[arg(long)]
+    pub(crate) list: bool,
 }
 
 #[derive(Clone, Copy, Debug, Args)]

@@ -14,6 +14,7 @@ mod flow;
 mod limits;
 mod measure;
 mod memory;
+mod papers;
 mod race;
 mod record;
 mod scale;
@@ -39,8 +40,10 @@ static ALLOCATOR: memory::Pages = memory::Pages;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let cli = Cli::parse();
-    if let Command::Tables(args) = cli.command {
-        return tables::run(args.check);
+    match cli.command {
+        Command::Tables(args) => return tables::run(args.check),
+        Command::All(args) => return papers::run(&args),
+        _ => {}
     }
     let origin = Origin::here();
     let (shown, recorded) = match cli.command {
@@ -50,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             (speed::summary(&results), speed::table(&results))
         }
         Command::Scale(args) => alike(scale::run(&args)?),
-        Command::Tables(_) => unreachable!("dealt with above"),
+        Command::Tables(_) | Command::All(_) => unreachable!("dealt with above"),
         Command::Store(args) => alike(store::run(&args)?),
     };
     let mut out = io::stdout().lock();
@@ -59,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         writeln!(out, "{table}")?;
     }
     if let Some(name) = cli.record {
-        let path = record::write(&name, &recorded, &origin)?;
+        let path = record::write(&record::committed(), &name, &recorded, &origin)?;
         eprintln!("recorded in {}", path.display());
     }
     Ok(())

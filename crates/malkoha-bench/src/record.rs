@@ -54,15 +54,20 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The folder of the records.
-fn folder() -> PathBuf {
+/// The folder of the committed records.
+pub(crate) fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("records")
 }
 
-/// Writes a table as `records/NAME.csv` and returns the path.
-pub(crate) fn write(name: &str, table: &Table, origin: &Origin) -> Result<PathBuf, Box<dyn Error>> {
-    fs::create_dir_all(folder())?;
-    let path = folder().join(name).with_extension("csv");
+/// Writes a table as `NAME.csv` into a folder and returns the path.
+pub(crate) fn write(
+    folder: &Path,
+    name: &str,
+    table: &Table,
+    origin: &Origin,
+) -> Result<PathBuf, Box<dyn Error>> {
+    fs::create_dir_all(folder)?;
+    let path = folder.join(name).with_extension("csv");
     fs::write(&path, csv(table, origin)?)?;
     Ok(path)
 }
@@ -86,11 +91,16 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The record `records/NAME.csv`.
-    pub(crate) fn read(name: &str) -> Result<Self, Box<dyn Error>> {
-        let path = folder().join(name).with_extension("csv");
+    /// The record `NAME.csv` of a folder.
+    pub(crate) fn read(folder: &Path, name: &str) -> Result<Self, Box<dyn Error>> {
+        let path = folder.join(name).with_extension("csv");
         let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Self::parse(&bytes).map_err(|error| format!("{}: {error}", path.display()).into())
+    }
+
+    /// What a run would record.
+    pub(crate) fn of(table: &Table, origin: &Origin) -> Result<Self, Box<dyn Error>> {
+        Self::parse(&csv(table, origin)?)
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, Box<dyn Error>> {

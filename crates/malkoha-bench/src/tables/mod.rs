@@ -1,43 +1,100 @@
-//! `tables`: docs/TABLES.md, written from the committed records and from nothing else.
+//! `tables`: docs/TABLES.md and its figures, written from the committed records and from nothing else.
 
 mod speed;
 
 use std::error::Error;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
-use crate::record::Record;
+use crate::papers::{self, Paper, Piece};
+use crate::record::{self, Record};
 use crate::table::{Cell, Table};
 
-/// Writes the documents, or only says whether they are up to date.
+/// Where records are read and documents written.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders {
+    pub(crate) records: PathBuf,
+    pub(crate) docs: PathBuf,
+}
+
+impl Folders {
+    /// Those of the repository.
+    pub(crate) fn committed() -> Self {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        Self { records: record::committed(), docs }
+    }
+}
+
+/// Writes the documents of the repository, or only says whether they are up to date.
 pub(crate) fn run(check: bool) -> Result<(), Box<dyn Error>> {
-    for (path, text) in documents()? {
-        let there = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            there => there.map_err(|error| format!("{}: {error}", path.display()))?,
-        };
-        if there == text {
-            eprintln!("{} is up to date", path.display());
-        } else if check {
-            let command = "cargo run --release -p malkoha-bench -- tables";
-            return Err(
-                format!("{} does not follow from the records; run `{command}`", path.display()).into()
-            );
-        } else {
-            fs::write(&path, text)?;
-            eprintln!("wrote {}", path.display());
+    let documents = documents(&Folders::committed())?;
+    if check { compare(&documents) } else { write(&documents) }
+}
+
+/// A file that follows from records, and what is in it.
+pub(crate) type Document = (PathBuf, String);
+
+pub(crate) fn write(documents: &[Document]) -> Result<(), Box<dyn Error>> {
+    for (path, text) in documents {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
         }
+        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        eprintln!("wrote {}", path.display());
     }
     Ok(())
 }
 
+fn compare(documents: &[Document]) -> Result<(), Box<dyn Error>> {
+    let command = "cargo run --release -p malkoha-bench -- tables";
+    for (path, text) in documents {
+        if fs::read_to_string(path).is_ok_and(|there| there == *text) {
+            continue;
+        }
+        return Err(format!("{} does not follow from the records; run `{command}`", path.display()).into());
+    }
+    eprintln!("{} files follow from the records", documents.len());
+    Ok(())
+}
+
 /// Everything that follows from the records: where it belongs, and its text.
-fn documents() -> Result<Vec<(PathBuf, String)>, Box<dyn Error>> {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Error>> {
     let mut text = HEAD.to_owned();
-    text.push_str(&speed::chapter()?);
-    Ok(vec![(docs.join("TABLES.md"), text)])
+    let mut documents = Vec::new();
+    for paper in Paper::ALL {
+        let exhibits: Vec<_> =
+            papers::exhibits().into_iter().filter(|exhibit| exhibit.paper == paper).collect();
+        let mut chapter = String::new();
+        for exhibit in exhibits {
+            let Ok(record) = Record::read(&folders.records, exhibit.name) else { continue };
+            let _ = write!(chapter, "### {}: {}\n\n{}", exhibit.number, exhibit.title, origin(&record));
+            for (at, piece) in (exhibit.show)(&record).into_iter().enumerate() {
+                match piece {
+                    Piece::Text(words) => chapter.push_str(&format!("{words}\n\n")),
+                    Piece::Table(table) => chapter.push_str(&markdown(&table)),
+                    Piece::Figure(figure) => {
+                        let file = format!(
+                            "{}{}.svg",
+                            exhibit.name,
+                            if at == 0 { String::new() } else { format!("-{at}") }
+                        );
+                        let _ =
+                            write!(chapter, "![{}: {}](figures/{file})\n\n", exhibit.number, exhibit.title);
+                        documents.push((folders.docs.join("figures").join(file), figure.draw()));
+                    }
+                }
+            }
+        }
+        if !chapter.is_empty() {
+            let _ = write!(text, "## {paper}\n\n{chapter}");
+        }
+    }
+    if let Some(chapter) = speed::chapter(&folders.records)? {
+        text.push_str(&chapter);
+    }
+    documents.push((folders.docs.join("TABLES.md"), text));
+    Ok(documents)
 }
 
 const HEAD: &str = "\

@@ -1,6 +1,7 @@
 //! The chapter on speed: what was set as a goal, and every number of the runs behind it.
 
 use std::error::Error;
+use std::path::Path;
 
 use crate::record::{Record, Row};
 use crate::table::{Cell, Table};
@@ -19,13 +20,18 @@ struct Records {
     scale: Record,
 }
 
-pub(super) fn chapter() -> Result<String, Box<dyn Error>> {
+/// The chapter; none if the runs behind it were not made.
+pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
+    if !folder.join("speed-memory.csv").exists() {
+        return Ok(None);
+    }
+    let read = |name| Record::read(folder, name);
     let records = Records {
-        limits: Record::read("limits")?,
-        memory: Record::read("speed-memory")?,
-        cache: Record::read("speed-cache")?,
-        space: Record::read("speed-space")?,
-        scale: Record::read("scale")?,
+        limits: read("limits")?,
+        memory: read("speed-memory")?,
+        cache: read("speed-cache")?,
+        space: read("speed-space")?,
+        scale: read("scale")?,
     };
     let mut text = "## Speed\n\n### Goals\n\n".to_owned();
     text.push_str(
@@ -49,7 +55,7 @@ pub(super) fn chapter() -> Result<String, Box<dyn Error>> {
             text.push_str(&markdown(&table));
         }
     }
-    Ok(text)
+    Ok(Some(text))
 }
 
 /// A measured value that should not be beyond a bound.

@@ -1,0 +1,129 @@
+//! Shapes and words.
+
+use std::fmt::{Arguments, Write};
+
+/// The colour of axes and words.
+pub const INK: &str = "#333";
+
+/// The colour of the lines behind.
+pub const GRID: &str = "#e4e4e4";
+
+/// Where a text lies relative to its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// The text begins there.
+    Start,
+    /// Its middle is there.
+    Middle,
+    /// It ends there.
+    End,
+}
+
+/// An SVG picture in the making. Places are pixels from the upper left corner.
+///
+/// ```
+/// use malkoha_figure::{Anchor, Drawing, INK};
+/// let mut drawing = Drawing::new(100.0, 20.0);
+/// drawing.text((50.0, 14.0), Anchor::Middle, INK, "a < b");
+/// assert!(drawing.finish().contains("a &lt; b"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Drawing {
+    /// An empty picture of so many pixels.
+    #[must_use]
+    pub fn new(width: f64, height: f64) -> Self {
+        Self { width, height, body: String::new() }
+    }
+
+    fn push(&mut self, element: Arguments<'_>) {
+        writeln!(self.body, "{element}").expect("writing to a string succeeds");
+    }
+
+    /// A thin line.
+    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str) {
+        self.push(format_args!(
+            r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" stroke="{colour}"/>"#
+        ));
+    }
+
+    /// A line through points; `dash` is an SVG dash pattern, empty for none.
+    pub fn curve(&mut self, points: &[(f64, f64)], colour: &str, dash: &str) {
+        let points: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let dash = if dash.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dash}""#) };
+        self.push(format_args!(
+            r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>"#,
+            points.join(" ")
+        ));
+    }
+
+    /// A dot.
+    pub fn dot(&mut self, (x, y): (f64, f64), colour: &str) {
+        self.push(format_args!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" fill="{colour}"/>"#));
+    }
+
+    /// A circle with nothing in it.
+    pub fn ring(&mut self, (x, y): (f64, f64), colour: &str) {
+        self.push(format_args!(
+            r#"<circle cx="{x:.1}" cy="{y:.1}" r="5" fill="none" stroke="{colour}" stroke-width="1.5"/>"#
+        ));
+    }
+
+    /// A filled rectangle, from its upper left corner.
+    pub fn bar(&mut self, (x, y): (f64, f64), width: f64, height: f64, colour: &str) {
+        self.push(format_args!(
+            r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" fill="{colour}"/>"#
+        ));
+    }
+
+    /// A text whose base line is at a place.
+    pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, colour: &str, text: &str) {
+        let (anchor, text) = (name(anchor), escaped(text));
+        self.push(format_args!(
+            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" fill="{colour}">{text}</text>"#
+        ));
+    }
+
+    /// A text that is read from below, centred on a place.
+    pub fn upright(&mut self, (x, y): (f64, f64), colour: &str, text: &str) {
+        let text = escaped(text);
+        self.push(format_args!(
+            r#"<text transform="translate({x:.1} {y:.1}) rotate(-90)" text-anchor="middle" fill="{colour}">{text}</text>"#
+        ));
+    }
+
+    /// A text in bold, which begins at a place.
+    pub fn title(&mut self, at: (f64, f64), text: &str) {
+        self.push(format_args!(r#"<g font-weight="bold">"#));
+        self.text(at, Anchor::Start, INK, text);
+        self.push(format_args!("</g>"));
+    }
+
+    /// The text of the picture.
+    #[must_use]
+    pub fn finish(self) -> String {
+        let Self { width, height, body } = self;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+             height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n{body}</svg>\n"
+        )
+    }
+}
+
+fn name(anchor: Anchor) -> &'static str {
+    match anchor {
+        Anchor::Start => "start",
+        Anchor::Middle => "middle",
+        Anchor::End => "end",
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
