@@ -11,7 +11,7 @@ const COLOURS: [&str; 10] = [
 
 const PANEL: (f64, f64) = (330.0, 250.0);
 /// Room around the axes of a panel: left, top, right, below.
-const MARGIN: (f64, f64, f64, f64) = (58.0, 34.0, 12.0, 46.0);
+const MARGIN: (f64, f64, f64, f64) = (58.0, 34.0, 16.0, 46.0);
 const LEGEND_ROW: f64 = 18.0;
 const LEGEND_ENTRY: f64 = 210.0;
 
@@ -187,13 +187,8 @@ impl Figure {
         let rows = self.panels.len().div_ceil(self.columns);
         let (width, height) = (PANEL.0 * self.columns as f64, PANEL.1 * rows as f64);
         let legend = self.legend();
-        let beside = if width < 2.0 * LEGEND_ENTRY {
-            1
-        } else if width < 3.0 * LEGEND_ENTRY {
-            2
-        } else {
-            4
-        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a handful")]
+        let beside = ((width - MARGIN.0) / LEGEND_ENTRY).max(1.0) as usize;
         let legend_height = LEGEND_ROW * legend.len().div_ceil(beside) as f64 + 12.0;
         let mut drawing = Drawing::new(width, height + legend_height);
         for (at, panel) in self.panels.iter().enumerate() {

@@ -52,7 +52,7 @@ pub(crate) type Stashed = (u64, u64, u16);
 
 /// Content that no history gives a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub(crate) enum Flaw {
     /// In the table, at a bit.
     Table { bit: u64, what: &'static str },
     /// In an entry of the stash.
@@ -104,6 +104,17 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     /// finds no place the content is to be restored by the caller. `None` if there is no better order than the
     /// given one.
     fn insert_bulk(
+        &mut self,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        let _ = (hashes, sorted, threads);
+        None
+    }
+
+    /// Like `insert_bulk`, but keys that are already there are left out.
+    fn insert_unique_bulk(
         &mut self,
         hashes: &[KeyHash],
         sorted: &mut Vec<KeyHash>,

@@ -6,6 +6,10 @@
 
 mod bloom;
 mod cuckoo;
+mod eppstein;
+mod fan;
+mod scale;
+mod strangers;
 
 use std::error::Error;
 use std::fmt;
@@ -26,10 +30,12 @@ pub(crate) enum Paper {
     Bloom,
     Fan,
     Eppstein,
+    /// No paper: how cost grows with the number of keys.
+    Scale,
 }
 
 impl Paper {
-    pub(crate) const ALL: [Self; 4] = [Self::Cuckoo, Self::Bloom, Self::Fan, Self::Eppstein];
+    pub(crate) const ALL: [Self; 5] = [Self::Cuckoo, Self::Bloom, Self::Fan, Self::Eppstein, Self::Scale];
 }
 
 impl fmt::Display for Paper {
@@ -39,6 +45,7 @@ impl fmt::Display for Paper {
             Self::Bloom => "Schmitz, Zentgraf, Rahmann: Blocked Bloom Filters with Choices",
             Self::Fan => "Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter",
             Self::Eppstein => "Eppstein: Cuckoo Filter, Simplification and Analysis",
+            Self::Scale => "Scale",
         })
     }
 }
@@ -96,7 +103,8 @@ pub(crate) struct Exhibit {
 
 /// All of them, in the order of the papers.
 pub(crate) fn exhibits() -> Vec<Exhibit> {
-    [cuckoo::exhibits(), bloom::exhibits()].concat()
+    let papers = [cuckoo::exhibits(), bloom::exhibits(), fan::exhibits(), eppstein::exhibits()];
+    [papers.concat(), vec![scale::EXHIBIT]].concat()
 }
 
 /// Runs the exhibits that are asked for, writes their records, and what follows from them.

@@ -13,7 +13,9 @@
 //! [`Filter`](crate::Filter), which chooses the combination at run time; the aliases here are for those who
 //! know it at compile time and have hashes in hand.
 
+mod audit;
 mod bulk;
+mod doubled;
 mod layout;
 mod place;
 mod sizing;
@@ -27,6 +29,7 @@ mod tests;
 mod values;
 mod walk;
 
+pub use doubled::Doubled;
 pub use layout::{CuckooLayout, Ring};
 pub use place::{Signed, Subtables, Xor};
 pub use slots::{Dynamic, Fixed, Slots};
@@ -42,6 +45,7 @@ use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::values::Values;
+use bulk::{Again, Batch};
 use place::Place;
 use stash::{Kept, Stash};
 use table::{Entry, Table};
@@ -421,7 +425,16 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Option<Result<(), Full>> {
-        self.insert_many(hashes, &[], sorted, threads)
+        self.insert_many(Batch { hashes, values: &[], again: Again::Store }, sorted, threads)
+    }
+
+    fn insert_unique_bulk(
+        &mut self,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        self.insert_many(Batch { hashes, values: &[], again: Again::Skip }, sorted, threads)
     }
 
     fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
@@ -447,7 +460,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Option<Result<(), Full>> {
-        self.insert_many(hashes, values, sorted, threads)
+        self.insert_many(Batch { hashes, values, again: Again::Store }, sorted, threads)
     }
 
     fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {
@@ -508,7 +521,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
 
     fn audit(&self) -> Result<(), Flaw> {
         self.audit_stash()?;
-        let there = self.table.audit(&self.layout)? + self.stash.len() as u64;
+        let there = audit::audit(self.table.words(), &self.layout)? + self.stash.len() as u64;
         if there == self.len { Ok(()) } else { Err(Flaw::Count { there }) }
     }
 

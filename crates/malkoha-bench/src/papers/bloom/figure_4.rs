@@ -216,7 +216,11 @@ fn at_size_one(record: &Record) -> Table {
         {
             let excess = |k: &u32| {
                 let row = rows(record, *k, &name).find(is_one);
-                row.map_or(f64::NAN, |row| row.number(column).log2() + f64::from(*k))
+                // Few finds say little of a rate.
+                let shown = |row: &Row| {
+                    column != "counted_rate" || row.number("counted_rate") * row.number("strangers") >= 100.0
+                };
+                row.filter(shown).map_or(f64::NAN, |row| row.number(column).log2() + f64::from(*k))
             };
             let cells: Vec<_> = ks.iter().map(|k| Cell::number(excess(k), 3)).collect();
             if cells.iter().any(|cell| *cell != Cell::Missing) {

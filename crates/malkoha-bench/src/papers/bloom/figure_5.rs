@@ -178,7 +178,7 @@ fn show(record: &Record) -> Vec<Piece> {
     let by_threads = OPERATIONS.map(|(operation, title)| {
         let part = if operation == "insert" { "shards" } else { "race" };
         let of = |row: &Row| row.text("k") == K_OF_THREADS.to_string();
-        let x = Scale::linear("threads");
+        let x = Scale::linear("threads").between(0.0, 4.0);
         panel(&format!("{title}, k = {K_OF_THREADS}"), x, |filter| {
             let all = rows(record, part, operation, filter).filter(of);
             all.map(|row| (row.number("threads"), row.number("mkeys_per_s"))).collect()
