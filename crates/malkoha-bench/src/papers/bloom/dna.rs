@@ -33,8 +33,8 @@ pub(super) fn each_word(letters: &[u8], mut found: impl FnMut(u64)) {
                 continue;
             }
         };
-        forward = (forward << 2 | code) & MASK;
-        reverse = reverse >> 2 | (3 - code) << (2 * (WORD - 1));
+        forward = ((forward << 2) | code) & MASK;
+        reverse = (reverse >> 2) | ((3 - code) << (2 * (WORD - 1)));
         good += 1;
         if good >= WORD {
             found(forward.min(reverse));
@@ -65,12 +65,13 @@ pub(super) fn synthetic(count: usize) -> Vec<u8> {
     let draw = |at: usize| draws.number(at as u64).to_raw();
     let mut fasta = b">synthetic".to_vec();
     for at in 0..count {
-        if at % LINE == 0 {
+        if at.is_multiple_of(LINE) {
             fasta.push(b'\n');
         }
         // Every tenth stretch of a thousand letters repeats the first one.
         let source = if at / 1000 % 10 == 9 { at % 1000 } else { at };
-        let letter = if draw(at) % 5000 == 0 { b'N' } else { b"ACGT"[(draw(source) >> 60) as usize % 4] };
+        let letter =
+            if draw(at).is_multiple_of(5000) { b'N' } else { b"ACGT"[(draw(source) >> 62) as usize] };
         fasta.push(letter);
     }
     fasta.push(b'\n');

@@ -7,11 +7,11 @@ use std::fmt;
 use malkoha::bloom::{Blocked, BlockedLayout, Bloom, BloomLayout, Distinct, Random, Spread};
 use malkoha::{Cost, KeyHash, KeyHasher, Pattern};
 
+use crate::papers::strangers;
+use crate::race::STRANGERS;
+
 /// Bits of a block.
 pub(super) const BLOCK: f64 = 512.0;
-
-/// Where keys begin that are never stored.
-const STRANGERS: u64 = 1 << 40;
 
 /// A filter of the family.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,19 +127,14 @@ impl Setting {
 
     /// The share of strangers for which `contains` answers yes; not a number if there are none.
     fn counted(&self, mut contains: impl FnMut(&[KeyHash], &mut [bool])) -> f64 {
-        const CHUNK: usize = 1 << 12;
-        let (mut hashes, mut answers) = (Vec::new(), Vec::new());
-        let (mut found, mut strangers) = (0, self.hashes(STRANGERS..STRANGERS + self.strangers));
-        loop {
+        let hasher = KeyHasher::new(self.seed);
+        let mut hashes = Vec::new();
+        let hits = strangers::ask_from(STRANGERS, self.strangers, |keys, answers| {
             hashes.clear();
-            hashes.extend(strangers.by_ref().take(CHUNK));
-            if hashes.is_empty() {
-                return found as f64 / self.strangers as f64;
-            }
-            answers.resize(hashes.len(), false);
-            contains(&hashes, &mut answers);
-            found += answers.iter().filter(|answer| **answer).count();
-        }
+            hashes.extend(keys.iter().map(|key| hasher.number(*key)));
+            contains(&hashes, answers);
+        });
+        hits as f64 / self.strangers as f64
     }
 
     /// Fills a filter and looks at it.

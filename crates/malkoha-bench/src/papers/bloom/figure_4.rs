@@ -7,7 +7,7 @@ use malkoha::{Cost, Filter, Kind, Spec};
 use malkoha_figure::{Curve, Figure, Panel, Scale};
 
 use super::family::{MEMBERS, Member, Setting, crossing};
-use crate::papers::{Exhibit, Paper, Piece, Size};
+use crate::papers::{Exhibit, Paper, Piece, Size, strangers};
 use crate::record::{Record, Row};
 use crate::table::{Cell, Table};
 
@@ -118,9 +118,7 @@ fn cuckoo(setting: &Setting, kind: Kind) -> Result<Option<Vec<Cell>>, Box<dyn Er
         for key in 0..setting.keys {
             filter.insert(&key)?;
         }
-        let strangers = (1 << 40)..(1 << 40) + setting.strangers;
-        counted =
-            strangers.filter(|key: &u64| filter.contains(key)).count() as f64 / setting.strangers as f64;
+        counted = strangers::ask(&filter, setting.strangers) as f64 / setting.strangers as f64;
     }
     let bits = geometry.cuckoo().map_or(0, |layout| u64::from(layout.tag_bits()));
     Ok(Some(row(setting, kind.to_string(), bits, predicted, (f64::NAN, counted))))
