@@ -75,11 +75,17 @@ impl Curve {
         match self.style {
             Style::Measured => {
                 drawing.curve(places, self.colour(), "");
-                places.iter().for_each(|place| drawing.dot(*place, self.colour()));
+                for place in places {
+                    drawing.dot(*place, self.colour());
+                }
             }
             Style::Line => drawing.curve(places, self.colour(), ""),
             Style::Dashed => drawing.curve(places, self.colour(), "5 4"),
-            Style::Hollow => places.iter().for_each(|place| drawing.ring(*place, self.colour())),
+            Style::Hollow => {
+                for place in places {
+                    drawing.ring(*place, self.colour());
+                }
+            }
         }
     }
 }
@@ -175,13 +181,8 @@ impl Figure {
         let rows = self.panels.len().div_ceil(self.columns);
         let (width, height) = (PANEL.0 * self.columns as f64, PANEL.1 * rows as f64);
         let legend = self.legend();
-        let beside = if width < 2.0 * LEGEND_ENTRY {
-            1
-        } else if width < 3.0 * LEGEND_ENTRY {
-            2
-        } else {
-            4
-        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a handful")]
+        let beside = (width / LEGEND_ENTRY).max(1.0) as usize;
         let legend_height = LEGEND_ROW * legend.len().div_ceil(beside) as f64 + 12.0;
         let mut drawing = Drawing::new(width, height + legend_height);
         for (at, panel) in self.panels.iter().enumerate() {
