@@ -226,6 +226,10 @@ pub(crate) struct InfoArgs {
     /// Print a JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Print OpenMetrics text.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) metrics: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -244,6 +248,10 @@ pub(crate) struct DedupArgs {
     /// Different lines expected: the memory is then constant. Unless told, the filter grows.
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
+
+    /// Only lines that are not among the last N different ones: the memory is then constant, whatever comes.
+    #[arg(long, short, value_name = "N", value_parser = units::count, conflicts_with = "keys")]
+    pub(crate) window: Option<u64>,
 
     /// The chance that a line is dropped though it is new.
     #[arg(long, short, visible_alias = "fpr", default_value = "1e-6", value_parser = units::rate)]

@@ -1,35 +1,67 @@
 //! Storing the keys of a source in a filter, each once.
+//!
+//! ```text
+//!   pipeline.rs   blocks are read and hashed on several threads
+//!   batches       hashes are collected in the order of the input
+//!   filter        one thread hands whole batches to the engine, which stores them on several threads
+//! ```
+//!
+//! Batches follow from the input alone, so that the filter is the same for any number of threads.
 
-use anyhow::Result;
-use malkoha::{Filter, FullAt, Inserted};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use anyhow::{Result, anyhow};
+use malkoha::{Filter, Full, KeyHash};
 
 use crate::input::{Keys, Source};
 use crate::pipeline;
 use crate::tally::Tally;
 
-/// Stores all keys that are not there yet. If there is no room for one of them, the error is a [`FullAt`] and the
-/// filter holds some of them.
+/// Hashes that are stored at once: so many that several fall into every part of a large table that fits the cache.
+const BATCH: usize = 1 << 22;
+
+/// Stores all keys that are not there yet. If there is no room for one of them, the error is [`Full`] and the filter
+/// holds some of them.
 pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize) -> Result<Tally> {
     let (keying, hasher) = (source.keying(), *filter.hasher());
+    let mut skipped = 0;
+    let (full_batches, batches) = sync_channel::<Vec<KeyHash>>(0);
+    let mut tally = std::thread::scope(|scope| {
+        let storing = scope.spawn(|| store(filter, batches, threads));
+        let mut batch = Vec::new();
+        let collect = |keys: Keys| {
+            skipped += keys.skipped;
+            batch.extend_from_slice(&keys.hashes);
+            if batch.len() < BATCH {
+                return Ok(());
+            }
+            full_batches.send(std::mem::take(&mut batch)).map_err(|_| anyhow!("storing has ended"))
+        };
+        let read = pipeline::run(source, threads, |block| Keys::of(block, keying, &hasher), collect);
+        if read.is_ok() {
+            // If nobody takes it, storing has ended with an error of its own.
+            let _ = full_batches.send(batch);
+        }
+        drop(full_batches);
+        let stored = storing.join().expect("storing does not panic")?;
+        read.map(|()| stored)
+    })?;
+    tally.skipped = skipped;
+    Ok(tally)
+}
+
+/// Stores batches as they come.
+fn store(filter: &mut Filter, batches: Receiver<Vec<KeyHash>>, threads: usize) -> Result<Tally, Full> {
     let mut tally = Tally::default();
-    let mut answers = Vec::new();
-    pipeline::run(
-        source,
-        threads,
-        |block| Keys::of(block, keying, &hasher),
-        |keys| {
-            answers.clear();
-            filter.insert_unique_slice(&keys.hashes, &mut answers)?;
-            let stored = answers.iter().filter(|answer| **answer == Inserted::Stored).count() as u64;
-            tally.add(filter, keys.hashes.len(), stored);
-            tally.skipped += keys.skipped;
-            Ok(())
-        },
-    )?;
+    for batch in batches {
+        let stored = filter.extend_unique(&batch, threads)?;
+        tally.add(filter, batch.len(), stored);
+    }
+    tally.settle(filter);
     Ok(tally)
 }
 
 /// Whether an error means that a filter was full.
 pub(crate) fn is_full(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<FullAt>().is_some()
+    error.downcast_ref::<Full>().is_some()
 }

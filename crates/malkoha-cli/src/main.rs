@@ -20,6 +20,7 @@ mod output;
 mod pipeline;
 mod progress;
 mod report;
+mod seen;
 mod table;
 mod tally;
 mod units;

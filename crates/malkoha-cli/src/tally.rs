@@ -1,6 +1,6 @@
 //! How many keys came, how many were stored, and how many of the others only looked like stored ones.
 
-use malkoha::Filter;
+use malkoha::{Filter, Generations};
 
 use crate::units::{grouped, short_count};
 
@@ -14,23 +14,48 @@ pub(crate) struct Tally {
     /// DNA words left out because of letters other than ACGT.
     pub(crate) skipped: u64,
     /// The expected number of different keys that were not stored because they look like a stored one.
-    pub(crate) alike: f64,
-    /// The rate when it was last computed, and the number of stored keys from which on it is computed again.
-    rate: f64,
-    rate_until: u64,
+    alike: f64,
+    /// Keys stored since the rate was last computed.
+    unsettled: u64,
+}
+
+/// Something whose rate rises while keys are stored.
+pub(crate) trait Rated {
+    /// The mean rate while the last so many keys were stored.
+    fn mean_rate(&self, last: u64) -> f64;
+}
+
+impl Rated for Filter {
+    /// The rate rises in proportion to the keys, or nearly so within a short stretch: the mean of before and after.
+    fn mean_rate(&self, last: u64) -> f64 {
+        let rate = |keys: u64| self.geometry().predicted_rate(keys);
+        f64::midpoint(rate(self.len().saturating_sub(last)), rate(self.len()))
+    }
+}
+
+impl Rated for Generations {
+    fn mean_rate(&self, _: u64) -> f64 {
+        self.stats().predicted_rate
+    }
 }
 
 impl Tally {
     /// Counts keys that went to a filter, of which some were stored.
-    pub(crate) fn add(&mut self, filter: &Filter, keys: usize, stored: u64) {
+    pub(crate) fn add(&mut self, filter: &impl Rated, keys: usize, stored: u64) {
         self.keys += keys as u64;
         self.stored += stored;
-        if self.stored >= self.rate_until {
-            // To compute it for every block would take time where it has no closed form.
-            self.rate = filter.geometry().predicted_rate(filter.len());
-            self.rate_until = self.stored + self.stored / 128 + 1000;
+        self.unsettled += stored;
+        // To compute the rate for every block would take time where it has no closed form.
+        if self.unsettled > 1000 + self.stored / 128 {
+            self.settle(filter);
         }
-        self.alike += stored as f64 * self.rate / (1.0 - self.rate);
+    }
+
+    /// Accounts for the keys stored since the rate was last computed.
+    pub(crate) fn settle(&mut self, filter: &impl Rated) {
+        let rate = filter.mean_rate(self.unsettled);
+        self.alike += self.unsettled as f64 * rate / (1.0 - rate);
+        self.unsettled = 0;
     }
 
     /// The number of different keys, in words.

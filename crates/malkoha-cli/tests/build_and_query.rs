@@ -116,6 +116,9 @@ fn info_and_verify_say_what_a_file_holds() {
     let info: serde_json::Value = serde_json::from_str(&scene.run("info --json f.malkoha").ok()).unwrap();
     assert_eq!(info["kind"], "windowed:3");
     assert_eq!(info["keys"], 2);
+    let metrics = scene.run("info --metrics f.malkoha").ok();
+    assert!(metrics.contains("cf_items{filter=\"f.malkoha\",kind=\"windowed:3\"} 2\n"), "{metrics}");
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
     assert!(scene.run("verify f.malkoha f.malkoha").ok().contains("f.malkoha: sound, windowed:3, 2 keys"));
 }
 

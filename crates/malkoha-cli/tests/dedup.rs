@@ -59,3 +59,19 @@ fn without_a_number_of_lines_the_filter_grows() {
     let ran = scene.run_with("dedup -q --rate 1e-9", [text.as_str(), text.as_str()].concat());
     assert!(ran.ok() == text);
 }
+
+#[test]
+fn a_window_forgets_in_constant_memory() {
+    let scene = Scene::new("dedup-window");
+    let line = |number: u32| lines("line", number..number + 1);
+    // A line comes again after 700 others, inside the window, and after 1500 others, when it is forgotten.
+    let text = [line(0), lines("a", 0..700), line(0), lines("b", 0..1500), line(0)].concat();
+    let expected = [line(0), lines("a", 0..700), lines("b", 0..1500), line(0)].concat();
+    assert!(scene.run_with("dedup -q --rate 1e-9 --window 1000", text).ok() == expected);
+    let memory = |lines: String| {
+        let said = scene.run_with("dedup --window 10k", lines).err;
+        said.lines().find(|line| line.starts_with("filter")).unwrap().to_owned()
+    };
+    assert_eq!(memory(lines("line", 0..50_000)), memory(lines("line", 0..500_000)));
+    scene.run("dedup --window 10 --keys 10").fails(&["--window", "--keys"]);
+}

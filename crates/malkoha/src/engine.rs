@@ -113,6 +113,17 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         None
     }
 
+    /// Like `insert_bulk`, but keys that are already there are left out.
+    fn insert_unique_bulk(
+        &mut self,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        let _ = (hashes, sorted, threads);
+        None
+    }
+
     /// Stores one copy of a key with a value. This and the three that follow are refused by filters without
     /// values, and for values that are too wide.
     fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {

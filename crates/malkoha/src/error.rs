@@ -286,9 +286,7 @@ impl fmt::Display for Error {
                 write!(f, "a window of {got} generations is not possible; ask for 2 to {most}")
             }
             Self::NoTicks => f.write_str("a window of 0 ticks is not possible; ask for at least 1"),
-            Self::Shards { got, most } => {
-                write!(f, "a filter of {got} shards is not possible; ask for 1 to {most}")
-            }
+            Self::Shards { got, most } => write!(f, "{got} shards are not possible; ask for 1 to {most}"),
             Self::Option { kind, what } => write!(f, "{kind}: {what}"),
             Self::Memory { bytes, least } => {
                 write!(

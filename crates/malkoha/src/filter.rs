@@ -228,7 +228,39 @@ impl Filter {
         })
     }
 
-    /// The same, but what was stored stays if a key finds no room.
+    /// Stores all keys of a slice that are not there yet, in whatever order suits the memory, on so many threads, and
+    /// says how many were stored. If one of them finds no place, those that were stored until then stay, as with
+    /// [`insert_unique_slice`](Self::insert_unique_slice).
+    ///
+    /// A key that was left out is not stored, and must not be removed: it may only look like a stored one. The content
+    /// depends on the keys and their order, not on the number of threads. As quick as [`extend`](Self::extend), and
+    /// needs no second table.
+    ///
+    /// ```
+    /// let mut filter = malkoha::Spec::new(100_000, 0.001).build()?;
+    /// let keys: Vec<u64> = (0..200_000).map(|key| key / 2).collect();
+    /// let stored = filter.extend_unique(&keys, 2).unwrap();
+    /// assert!(stored <= 100_000, "every key once");
+    /// assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn extend_unique<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<u64, Full> {
+        let (before, threads) = (self.len(), threads.clamp(1, MOST_THREADS));
+        let (mut hashes, mut sorted, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+        for keys in keys.chunks(BULK) {
+            self.hash_all(keys, &mut hashes, threads);
+            match self.engine.insert_unique_bulk(&hashes, &mut sorted, threads) {
+                Some(stored) => stored?,
+                None => {
+                    answers.clear();
+                    self.insert_unique_slice(&hashes, &mut answers).map_err(|FullAt { .. }| Full)?;
+                }
+            }
+        }
+        Ok(self.len() - before)
+    }
+
+    /// The same as [`extend`](Self::extend), but what was stored stays if a key finds no room.
     pub(crate) fn extend_in_order_of_places<K: Key + Sync>(
         &mut self,
         keys: &[K],

@@ -123,6 +123,7 @@ mod generations;
 mod geometry;
 mod key;
 mod kind;
+mod larger;
 mod merge;
 mod reduce;
 mod search;

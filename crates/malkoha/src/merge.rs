@@ -77,7 +77,7 @@ impl Filter {
     }
 
     /// Refuses a filter that cannot be merged with this one.
-    fn check_equal(&self, other: &Self) -> Result<(), Error> {
+    pub(crate) fn check_equal(&self, other: &Self) -> Result<(), Error> {
         if self.geometry().is_growing() || other.geometry().is_growing() {
             return Err(Error::Growing { operation: "be merged with another" });
         }
@@ -114,7 +114,7 @@ impl Filter {
 }
 
 /// Stores a copy that a filter of equal layout tells of.
-fn store_copy(engine: &mut dyn Engine, (hash, value): (KeyHash, u16)) -> Result<(), Full> {
+pub(crate) fn store_copy(engine: &mut dyn Engine, (hash, value): (KeyHash, u16)) -> Result<(), Full> {
     // With value 0 the two are the same, and only filters with values tell of others.
     if value == 0 { engine.insert(hash) } else { engine.insert_with(hash, value).map_err(|_| Full) }
 }
@@ -132,6 +132,7 @@ fn difference(one: &Geometry, other: &Geometry) -> Option<String> {
         (Layout::Cuckoo(one), Layout::Cuckoo(other)) => differ("places", one.places, other.places)
             .or_else(|| differ("value bits", one.value_bits().into(), other.value_bits().into()))
             .or_else(|| differ("tag bits", one.tag_bits().into(), other.tag_bits().into()))
+            .or_else(|| differ("doublings", one.doublings.into(), other.doublings.into()))
             .or_else(|| differ("reach of offsets", one.ring.most, other.ring.most)),
         (Layout::Bloom(one), Layout::Bloom(other)) => differ("bits", one.bits, other.bits)
             .or_else(|| differ("bits of a key", one.key_bits.into(), other.key_bits.into())),

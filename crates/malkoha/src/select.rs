@@ -6,7 +6,7 @@
 use crate::bits::Words;
 use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Pattern, Random, Spread};
 use crate::cuckoo::{
-    ClassicCuckoo, Cuckoo, CuckooLayout, Dynamic, Fixed, Placement, SemiSortedCuckoo, Signed,
+    ClassicCuckoo, Cuckoo, CuckooLayout, Doubled, Dynamic, Fixed, Placement, SemiSortedCuckoo, Signed,
     SimplifiedCuckoo, Slots, SortedBuckets, Subtables, Xor,
 };
 use crate::engine::Engine;
@@ -33,6 +33,15 @@ fn blocked(layout: &BlockedLayout, words: Words) -> Result<Box<dyn Engine>, Erro
 }
 
 fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
+    if layout.doublings() > 0 {
+        return if layout.value_bits() > 0 {
+            valued::<Doubled>(layout, words)
+        } else if layout.kind.is_sorted() {
+            Ok(Box::new(Cuckoo::<Doubled, SortedBuckets>::in_words(layout, words)?))
+        } else {
+            Ok(Box::new(Cuckoo::<Doubled, Slots<Dynamic>>::in_words(layout, words)?))
+        };
+    }
     if layout.value_bits() > 0 {
         return match layout.kind {
             Kind::Classic(_) | Kind::SemiSorted => valued::<Xor>(layout, words),

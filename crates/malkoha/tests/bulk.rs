@@ -159,3 +159,56 @@ fn hashes_that_are_not_uniform_lose_nothing() {
         }
     }
 }
+
+#[test]
+fn keys_that_come_several_times_are_stored_once() {
+    // Windows enough for two parts, whose border some keys cross; the others are small.
+    let kinds = [Kind::Flexible(4), Kind::Sorted, Kind::Simplified(4), Kind::Classic(4), Kind::Blocked(1)];
+    let sizes = kinds.map(|kind| (kind, 150_000)).into_iter().chain([(Kind::Windowed(2), 2_300_000)]);
+    for (kind, count) in sizes {
+        let once = keys(count, 7);
+        // Every key twice, far apart, and one key very often.
+        let all = [&once[..], &vec![once[0]; 50_000], &once].concat();
+        let spec = Spec::new(count, 1e-9).kind(kind);
+        let mut filter = spec.build().unwrap();
+        assert_eq!(filter.extend_unique(&all, 2), Ok(count), "{kind}");
+        check(&filter, &once);
+        assert_eq!(filter.extend_unique(&once, 2), Ok(0), "{kind}: all of them are there");
+        let mut alone = spec.build().unwrap();
+        assert_eq!(alone.extend_unique(&all, 1), Ok(count), "{kind}");
+        assert!(alone == filter, "{kind}: threads do not matter");
+        if !kind.is_bloom() {
+            assert_eq!(filter.remove_slice(&once), Ok(once.len()), "{kind}");
+            assert!(filter.is_empty(), "{kind}: no key was stored twice");
+        }
+    }
+}
+
+#[test]
+fn keys_that_look_alike_are_stored_once_too() {
+    let keys = keys(300_000, 8);
+    for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted, Kind::Simplified(4)] {
+        let spec = Spec::new(300_000, 0.01).kind(kind);
+        let mut bulk = spec.build().unwrap();
+        let stored = bulk.extend_unique(&keys, 2).unwrap();
+        let mut answers = Vec::new();
+        let mut single = spec.build().unwrap();
+        single.insert_unique_slice(&keys, &mut answers).unwrap();
+        assert_eq!(stored, single.len(), "{kind}: which of two that look alike is stored does not matter");
+        assert!(stored < 300_000, "{kind}: some look alike");
+        assert!(bulk.contains_slice(&keys).into_iter().all(|found| found), "{kind}");
+    }
+}
+
+#[test]
+fn a_filter_that_is_full_keeps_what_it_held() {
+    let before = keys(90_000, 9);
+    let more = keys(90_000, 10);
+    for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted, Kind::Classic(4)] {
+        let mut filter = Spec::new(100_000, 1e-6).kind(kind).build().unwrap();
+        filter.extend_unique(&before, 2).unwrap();
+        assert_eq!(filter.extend_unique(&more, 2), Err(Full), "{kind}");
+        assert!(filter.contains_slice(&before).into_iter().all(|found| found), "{kind} lost a key");
+        assert!(filter.len() > 90_000, "{kind}: what was stored stays");
+    }
+}

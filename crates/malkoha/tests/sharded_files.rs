@@ -1,4 +1,5 @@
-//! Sharded filters as bytes: what is saved is what was there, and forged outlines are refused.
+//! Sharded filters as bytes and merged: what is saved is what was there, forged outlines are refused, and merges are
+//! all or nothing.
 
 use malkoha::{Error, Filter, Kind, Sharded, Spec};
 use xxhash_rust::xxh3::xxh3_64;
@@ -115,4 +116,72 @@ fn shards_that_leave_too_few_bits_of_the_hash_are_refused() {
     twice.extend(&bytes[OUTLINE..]);
     let error = Sharded::from_bytes(&twice).unwrap_err();
     assert!(matches!(&error, Error::Corrupt { what, .. } if what.contains("too few bits")), "{error}");
+}
+
+#[test]
+fn merged_filters_find_the_keys_of_both_and_forget_each_copy_once() {
+    for kind in Kind::all() {
+        let spec = Spec::new(2_000, 0.004).kind(kind).threads(2).sharded(5);
+        let mut one = spec.build_from(&(0..1_000u64).collect::<Vec<_>>()).unwrap();
+        let two = spec.build_from(&(990..1_990u64).collect::<Vec<_>>()).unwrap();
+        let mut unique = one.clone();
+        one.merge(&two).unwrap();
+        assert_eq!(one.len(), 2_000, "{kind}");
+        assert!((0..1_990u64).all(|key| one.contains(&key)), "{kind}");
+        unique.merge_unique(&two).unwrap();
+        assert!((0..1_990u64).all(|key| unique.contains(&key)), "{kind}");
+        if !kind.is_bloom() {
+            assert!(unique.len() <= 1_990, "{kind}");
+            for keys in [0..1_000u64, 990..1_990] {
+                assert_eq!(one.remove_slice(&keys.collect::<Vec<_>>()), Ok(1_000), "{kind}");
+            }
+            assert!(one.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_merge_that_is_refused_changes_no_bit() {
+    for kind in Kind::cuckoos() {
+        let spec = Spec::new(600, 0.004).kind(kind).max_steps(50).sharded(3);
+        let fill = |first: u64| {
+            let filter = spec.build().unwrap();
+            let _ = filter.insert_slice(&(first..first + 2_000).collect::<Vec<_>>());
+            filter
+        };
+        let (mut full, other) = (fill(0), fill(10_000));
+        let before = full.to_bytes().unwrap();
+        let copies = full.len() + other.len();
+        let refused = full.merge(&other).unwrap_err();
+        let told = matches!(refused, Error::MergeFull { copies: all, left_over: 1.., .. } if all == copies);
+        assert!(told, "{kind}: {refused}");
+        assert!(full.to_bytes().unwrap() == before, "{kind}");
+        for stranger in
+            [Spec::new(600, 0.004).kind(kind).sharded(4), Spec::new(600, 0.004).kind(kind).seed(1).sharded(3)]
+        {
+            let refused = full.merge(&stranger.build().unwrap()).unwrap_err();
+            assert!(matches!(refused, Error::Geometries { .. }), "{kind}: {refused}");
+        }
+        assert!(full.to_bytes().unwrap() == before, "{kind}");
+    }
+}
+
+#[test]
+fn a_merge_that_fails_in_a_late_shard_restores_the_early_ones() {
+    // Only the keys of the last shard are too many; the first shards could have been merged.
+    let spec = Spec::new(3_000, 0.004).max_steps(50).sharded(3);
+    let (mut target, other) = (spec.build().unwrap(), spec.build().unwrap());
+    for key in 0..3_000u64 {
+        let filter = if key < 1_500 { &target } else { &other };
+        filter.insert(&key).unwrap();
+    }
+    for key in 10_000..90_000u64 {
+        let before = other.shard_stats()[2].items;
+        if other.insert(&key).is_ok() && other.shard_stats()[2].items == before {
+            assert_eq!(other.remove(&key), Ok(true));
+        }
+    }
+    let before = target.clone();
+    assert!(matches!(target.merge(&other), Err(Error::MergeFull { .. })));
+    assert!(target == before);
 }

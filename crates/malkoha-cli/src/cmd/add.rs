@@ -1,10 +1,10 @@
 //! `malkoha add`: more keys for a filter, in place.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::cli::ChangeArgs;
 use crate::cmd::{Outcome, threads};
-use crate::filling::fill;
+use crate::filling::{fill, is_full};
 use crate::input;
 use crate::output::Output;
 use crate::report::Report;
@@ -18,11 +18,15 @@ pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
     let inputs = input::or_standard_input(&input.inputs);
     let bar = progress::bar(&inputs, "adding", input.quiet);
     let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
-    let tally = fill(&mut filter, source, threads(input.threads)).with_context(|| {
-        format!(
-            "{} has no room for all of these keys and is as it was; build a larger filter, or one that grows",
-            args.filter.display()
-        )
+    let tally = fill(&mut filter, source, threads(input.threads)).map_err(|error| {
+        let path = args.filter.display();
+        if is_full(&error) {
+            error.context(format!(
+                "{path} has no room for all of these keys and is as it was; build a larger filter"
+            ))
+        } else {
+            error
+        }
     })?;
     bar.finish_and_clear();
     filter_file::save(&filter, &args.filter)?;

@@ -87,12 +87,16 @@ impl Build<'_> {
         self.fill(filter.context("a stream needs a filter that grows; give --keys, or another --kind")?)
     }
 
-    /// For files: they are counted first, and read again into a larger filter if that was still too small.
+    /// For files: they are counted first.
     fn estimated(&self) -> Result<(Filter, Tally)> {
         let estimate = self.with_source("counting", |source| self.estimate(source))?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of keys")]
-        let mut keys = (estimate * (1.0 + STANDARD_ERRORS * HyperLogLog::STANDARD_ERROR)).ceil() as u64;
-        keys = keys.max(1);
+        let keys = (estimate * (1.0 + STANDARD_ERRORS * HyperLogLog::STANDARD_ERROR)).ceil() as u64;
+        self.read_until_it_fits(keys.max(1))
+    }
+
+    /// Reads files into a filter for so many keys, and again into one twice as large if that was too small.
+    fn read_until_it_fits(&self, mut keys: u64) -> Result<(Filter, Tally)> {
         loop {
             match self.fill(self.spec(keys).build()?) {
                 Err(error) if is_full(&error) => {
@@ -130,4 +134,27 @@ fn report(args: &BuildArgs, filter: &Filter, tally: &Tally, start: Instant) -> R
     let mut out = Output::new();
     out.line(report)?;
     out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn files_are_read_again_if_the_estimate_was_too_small() {
+        let path = std::env::temp_dir().join(format!("malkoha-build-{}.txt", std::process::id()));
+        let lines: Vec<_> = (0..50_000).map(|line| format!("line {line}\n")).collect();
+        std::fs::write(&path, lines.concat()).unwrap();
+        let Command::Build(args) = Cli::parse_from(["malkoha", "build", "-o", "none"]).command else {
+            panic!("build is not build");
+        };
+        let build = Build { args: &args, inputs: vec![path.clone()], threads: 2 };
+        let (filter, tally) = build.read_until_it_fits(10_000).unwrap();
+        std::fs::remove_file(path).unwrap();
+        assert_eq!(filter.geometry().keys(), 80_000);
+        assert_eq!(tally.keys, 50_000, "what was read into smaller filters does not count");
+        assert!((0..50_000).all(|line| filter.contains(&format!("line {line}"))));
+    }
 }

@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
-use malkoha::{Filter, Inserted, Spec};
+use anyhow::Result;
+use malkoha::Inserted;
 
 use crate::cli::{DedupArgs, Format};
-use crate::cmd::build::FIRST_LINK;
 use crate::cmd::{Outcome, threads};
 use crate::input::{self, Keys, Source};
 use crate::output::Output;
 use crate::report::Report;
+use crate::seen::Seen;
 use crate::tally::Tally;
 use crate::units::{grouped, short_bytes};
 use crate::{pipeline, progress};
@@ -19,14 +19,11 @@ use crate::{pipeline, progress};
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let start = Instant::now();
     let inputs = input::or_standard_input(&args.inputs);
-    let mut filter = match args.keys {
-        Some(keys) => Spec::new(keys, args.rate).kind(args.kind).build()?,
-        None => Spec::new(FIRST_LINK, args.rate).kind(args.kind).growing().build().context("give --keys")?,
-    };
+    let mut seen = Seen::new(args)?;
     let bar = progress::bar(&inputs, "reading", args.quiet);
     let format = if args.nul { Format::Nul } else { Format::Lines };
     let source = Source::new(&inputs, Some(format), None, bar.clone());
-    let (keying, hasher) = (source.keying(), *filter.hasher());
+    let (keying, hasher) = (source.keying(), seen.hasher());
     let work = |block: &mut Vec<u8>| {
         let keys = Keys::of(block, keying, &hasher);
         (std::mem::take(block), keys)
@@ -34,19 +31,16 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let (mut out, mut tally, mut answers) = (Output::new(), Tally::default(), Vec::new());
     pipeline::run(source, threads(args.threads), work, |(block, keys)| {
         answers.clear();
-        let filled = filter.insert_unique_slice(&keys.hashes, &mut answers);
-        filled.with_context(|| {
-            let planned = grouped(filter.geometry().keys());
-            format!("there are more different lines than --keys {planned}; give more, or leave it out")
-        })?;
+        seen.remember(&keys.hashes, &mut answers)?;
         let stored = answers.iter().filter(|answer| **answer == Inserted::Stored).count() as u64;
-        tally.add(&filter, answers.len(), stored);
+        tally.add(&seen, answers.len(), stored);
         write_new(&mut out, &block, &keys, &answers)
     })?;
+    tally.settle(&seen);
     bar.finish_and_clear();
     out.finish()?;
     if !args.quiet {
-        eprintln!("{}", report(&filter, &tally, start));
+        eprintln!("{}", report(args, &seen, &tally, start));
     }
     Ok(Outcome::Done)
 }
@@ -66,13 +60,12 @@ fn write_new(out: &mut Output, block: &[u8], keys: &Keys, answers: &[Inserted]) 
     out.flush()
 }
 
-fn report(filter: &Filter, tally: &Tally, start: Instant) -> Report {
+fn report(args: &DedupArgs, seen: &Seen, tally: &Tally, start: Instant) -> Report {
     let mut report = Report::default();
-    let memory = short_bytes(filter.stats().memory_bytes);
     report
         .fact("lines", format_args!("{} read, {} written", grouped(tally.keys), grouped(tally.stored)))
         .fact("dropped", format_args!("{} of them wrongly, as expected from the rate", tally.dropped()))
-        .fact("filter", format_args!("{}, {memory}", filter.geometry().kind()))
+        .fact("filter", format_args!("{}, {}", args.kind, short_bytes(seen.memory_bytes())))
         .fact("time", format_args!("{:.2} seconds", start.elapsed().as_secs_f64()));
     report
 }

@@ -24,7 +24,9 @@ pub(crate) struct Measured {
     pub(crate) predicted_rate: f64,
     pub(crate) found_rate: f64,
     pub(crate) load: f64,
-    /// Million keys per second.
+    /// Million keys per second: one after the other,
+    pub(crate) inserts_single: f64,
+    /// and many at once.
     pub(crate) inserts: f64,
     pub(crate) finds_present: f64,
     pub(crate) finds_absent: f64,
@@ -52,6 +54,10 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
     }
     eprint!("\r\x1b[K");
     out.line(table(&rows))?;
+    out.line(
+        "Predicted and measured are rates of false positives. Inserts one by one on one thread, and in bulk; \
+         lookups of present and of absent keys in batches.",
+    )?;
     out.line(format_args!(
         "Every stored key was found in every filter. The information limit is {:.2} bits per key.",
         theory::information_limit(-args.rate.log2())
@@ -78,8 +84,14 @@ fn save_sample(args: &DemoArgs, keys: &[u64], path: &Path, threads: usize) -> Re
     filter_file::save(&filter, path)
 }
 
-/// Builds a filter, asks it for every key and for as many strangers.
+/// Builds a filter in two ways, asks it for every key and for as many strangers.
 fn measure(spec: &Spec, keys: &[u64], strangers: &[u64], threads: usize) -> Result<Measured> {
+    let mut single = spec.build()?;
+    let start = Instant::now();
+    keys.iter().try_for_each(|key| single.insert(key))?;
+    let inserts_single = millions_per_second(keys.len(), start);
+    ensure!(count(&single, keys, threads) == keys.len(), "a key that was stored alone was not found");
+    drop(single);
     let start = Instant::now();
     let filter = spec.build_from(keys)?;
     let inserts = millions_per_second(keys.len(), start);
@@ -97,6 +109,7 @@ fn measure(spec: &Spec, keys: &[u64], strangers: &[u64], threads: usize) -> Resu
         predicted_rate: geometry.predicted_rate(geometry.keys()),
         found_rate: false_positives as f64 / strangers.len() as f64,
         load: filter.stats().load,
+        inserts_single,
         inserts,
         finds_present,
         finds_absent,
@@ -126,7 +139,8 @@ fn count(filter: &Filter, keys: &[u64], threads: usize) -> usize {
 }
 
 fn table(rows: &[Measured]) -> Table {
-    let columns = ["kind", "bits/key", "predicted", "measured", "load", "insert", "present", "absent"];
+    let columns =
+        ["kind", "bits/key", "predicted", "measured", "load", "insert", "bulk", "present", "absent"];
     let mut table = Table::new(&columns, table::colour());
     let smallest = rows.iter().map(|row| row.bits_per_key).fold(f64::INFINITY, f64::min);
     for row in rows {
@@ -136,6 +150,7 @@ fn table(rows: &[Measured]) -> Table {
             short_rate(row.predicted_rate),
             short_rate(row.found_rate),
             format!("{:.3}", row.load),
+            format!("{:.1}", row.inserts_single),
             format!("{:.1}", row.inserts),
             format!("{:.1}", row.finds_present),
             format!("{:.1}", row.finds_absent),

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use malkoha::Filter;
+use malkoha::metrics::Exposition;
 use serde_json::{Value, json};
 
 use crate::cli::InfoArgs;
@@ -18,6 +19,11 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     let mut out = Output::new();
     if args.json {
         out.line(format_args!("{:#}", json(args, &filter)))?;
+    } else if args.metrics {
+        let mut page = Exposition::new();
+        let (file, kind) = (args.filter.display().to_string(), filter.geometry().kind().to_string());
+        page.add(&[("filter", &file), ("kind", &kind)], &filter.stats())?;
+        out.write(page.to_string().as_bytes())?;
     } else {
         out.line(text(args, &filter))?;
     }

@@ -47,11 +47,21 @@ const AHEAD: usize = 16;
 /// than a filter that is not too full ever has.
 const MOST_TIRED: u32 = 200;
 
+/// What is done with a key that the filter already answers to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    /// One more copy is stored.
+    Store,
+    /// It is left out.
+    Skip,
+}
+
 /// Hashes of keys, and the value of each; no values at all if they are all 0.
 #[derive(Clone, Copy, Debug)]
-struct Batch<'a> {
-    hashes: &'a [KeyHash],
-    values: &'a [u16],
+pub(super) struct Batch<'a> {
+    pub(super) hashes: &'a [KeyHash],
+    pub(super) values: &'a [u16],
+    pub(super) again: Again,
 }
 
 impl Batch<'_> {
@@ -63,7 +73,7 @@ impl Batch<'_> {
     /// Those in a range.
     fn range(&self, range: core::ops::Range<usize>) -> Self {
         let values = if self.values.is_empty() { &[] } else { &self.values[range.clone()] };
-        Self { hashes: &self.hashes[range], values }
+        Self { hashes: &self.hashes[range], values, ..*self }
     }
 }
 
@@ -97,7 +107,7 @@ impl Cut {
     /// Sorts hashes by region, keeping their order inside each, and their values along with them if there are
     /// any; returns where each region ends.
     fn sort(&self, batch: Batch, sorted: &mut Vec<KeyHash>, sorted_values: &mut Vec<u16>) -> Vec<usize> {
-        let Batch { hashes, values } = batch;
+        let Batch { hashes, values, .. } = batch;
         let region = |hash: KeyHash| index(last_draw(hash.to_raw(), self.regions));
         let mut ends = vec![0usize; index(self.regions)];
         for &hash in hashes {
@@ -263,7 +273,14 @@ struct Work<T> {
 impl<T: Table> Work<T> {
     /// Stores keys as long as they and their walks stay inside the part; the others are left over. Gives up if
     /// so many walks found no room that the filter is too full, in this part or, as `full` tells, in another.
-    fn store<P: Placement>(&mut self, placement: &P, batch: Batch, budget: Budget, full: &AtomicBool) {
+    fn store<P: Placement>(
+        &mut self,
+        placement: &P,
+        batch: Batch,
+        stashed: impl Fn(Homes) -> bool,
+        budget: Budget,
+        full: &AtomicBool,
+    ) {
         let hashes = batch.hashes;
         let mut walk = Walk::default();
         let homes = |part: &Part<T>, hash: KeyHash| {
@@ -280,12 +297,17 @@ impl<T: Table> Work<T> {
         for (i, &hash) in hashes.iter().enumerate() {
             let slot = &mut ring[i % AHEAD];
             let value = if T::VALUED { batch.value(i) } else { 0 };
+            let here = *slot;
             let entries = [slot.with(Side::First, value), slot.with(Side::Second, value)];
             if let Some(&next) = hashes.get(i + AHEAD) {
                 *slot = homes(&self.part, next);
             }
             if !self.part.covers(entries[0].place) || !self.part.covers(entries[1].place) {
                 self.leftovers.push((hash, value));
+            } else if batch.again == Again::Skip
+                && (self.part.holds(entries[0]) || self.part.holds(entries[1]) || stashed(here))
+            {
+                // It is there.
             } else if self.part.put(entries[0]) || self.part.put(entries[1]) {
                 self.stored += 1;
             } else {
@@ -300,6 +322,10 @@ impl<T: Table> Work<T> {
                     End::Room(steps) => {
                         self.counters.walked(steps);
                         self.stored += 1;
+                        continue;
+                    }
+                    // However often it comes, a key that is to be stored once is left over once.
+                    End::Tired if batch.again == Again::Skip && self.leftovers.contains(&(hash, value)) => {
                         continue;
                     }
                     End::Tired => self.tired += 1,
@@ -318,27 +344,28 @@ impl<T: Table> Work<T> {
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// Stores all keys of a slice, with their values if there are any, in the order of their places. `sorted` is
-    /// room for as many hashes. `None` if the places are so far apart that their order does not help.
+    /// Stores all keys of a batch in the order of their places. `sorted` is room for as many hashes. `None` if the
+    /// places are so far apart that their order does not help.
     ///
-    /// If some key finds no place, others may have been stored: the caller must have kept the content.
+    /// If some key finds no place, others may have been stored: the caller must have kept the content, if that is
+    /// to be restored.
     pub(super) fn insert_many(
         &mut self,
-        hashes: &[KeyHash],
-        values: &[u16],
+        batch: Batch,
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Option<Result<(), Full>> {
+        let Batch { hashes, values, again } = batch;
         debug_assert!(values.is_empty() || values.len() == hashes.len(), "a value for each key, or none");
         let room = self.layout.slots - (self.len - self.stash.len() as u64) + u64::from(self.layout.stash);
-        if hashes.len() as u64 > room && self.layout.subtable_bits == 0 {
+        if hashes.len() as u64 > room && self.layout.subtable_bits == 0 && again == Again::Store {
             self.counters.failures += 1;
             return Some(Err(Full));
         }
         let cut = Cut::new(&self.layout)?;
         let mut sorted_values = Vec::new();
-        let ends = cut.sort(Batch { hashes, values }, sorted, &mut sorted_values);
-        let batch = Batch { hashes: sorted, values: &sorted_values };
+        let ends = cut.sort(batch, sorted, &mut sorted_values);
+        let batch = Batch { hashes: sorted, values: &sorted_values, again };
         Some(self.insert_sorted(&cut, batch, &ends, threads))
     }
 
@@ -358,7 +385,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             let Some((number, (mut work, keys))) = queue.lock().expect("no thread panics").next() else {
                 break;
             };
-            work.store(&self.placement, keys, self.budget, &full);
+            let stashed = |homes| self.stash_count(homes) > 0;
+            work.store(&self.placement, keys, stashed, self.budget, &full);
             done.lock().expect("no thread panics").push((number, work));
         };
         std::thread::scope(|scope| {
@@ -384,6 +412,9 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
         leftovers.into_iter().try_for_each(|(hash, value)| {
             let homes = self.homes(hash);
+            if batch.again == Again::Skip && self.holds(homes) {
+                return Ok(());
+            }
             self.insert_at(hash, homes, value)
         })
     }

@@ -51,6 +51,9 @@ pub struct CuckooLayout {
     pub(crate) tag: Anatomy,
     /// Fingerprints that keys can have.
     pub(crate) fingerprints: u64,
+    /// How often the table was doubled, and the fingerprints that it had before; both 0 if it was not.
+    pub(crate) doublings: u32,
+    pub(crate) earlier_fingerprints: u64,
     /// Simplified only: 2 to this power are the places of a subtable.
     pub(crate) subtable_bits: u32,
     /// Signed offsets only: how far they reach.
@@ -74,6 +77,8 @@ impl CuckooLayout {
             slots_per_place: u32::from(kind.slots_per_place()),
             tag,
             fingerprints: tag.fingerprints(),
+            doublings: 0,
+            earlier_fingerprints: 0,
             subtable_bits: 0,
             ring: Ring { least: 1, most: 1, near_share: 0, group: 1 },
             stash: 0,
@@ -147,6 +152,12 @@ impl CuckooLayout {
         self.fingerprints
     }
 
+    /// How often the table was doubled.
+    #[must_use]
+    pub fn doublings(&self) -> u32 {
+        self.doublings
+    }
+
     /// Simplified only: 2 to this power are the places of a subtable.
     #[must_use]
     pub fn subtable_bits(&self) -> u32 {
@@ -200,7 +211,8 @@ impl CuckooLayout {
     /// Bits that places and fingerprints take from the 64 of a hash.
     #[must_use]
     pub fn hash_bits(&self) -> u32 {
-        crate::reduce::bits_needed(&[self.places, self.fingerprints])
+        let drawn = if self.doublings == 0 { self.fingerprints } else { self.earlier_fingerprints };
+        crate::reduce::bits_needed(&[self.places >> self.doublings, drawn])
     }
 
     /// Bits of the table, or `None` if there are too many to count.
@@ -223,7 +235,8 @@ impl CuckooLayout {
     /// The rate when n keys are stored.
     #[must_use]
     pub fn rate(&self, n: u64) -> f64 {
-        theory::rate(self.kind, n, self.places, self.fingerprints)
+        let rate = theory::rate(self.kind, n, self.places, self.fingerprints);
+        (rate * self.unevenness()).min(1.0)
     }
 
     /// The groups of keys that the filter cannot tell apart.

@@ -14,6 +14,7 @@
 //! know it at compile time and have hashes in hand.
 
 mod bulk;
+mod doubled;
 mod layout;
 mod place;
 mod sizing;
@@ -27,6 +28,7 @@ mod tests;
 mod values;
 mod walk;
 
+pub use doubled::Doubled;
 pub use layout::{CuckooLayout, Ring};
 pub use place::{Signed, Subtables, Xor};
 pub use slots::{Dynamic, Fixed, Slots};
@@ -42,6 +44,7 @@ use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::values::Values;
+use bulk::{Again, Batch};
 use place::Place;
 use stash::{Kept, Stash};
 use table::{Entry, Table};
@@ -421,7 +424,16 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Option<Result<(), Full>> {
-        self.insert_many(hashes, &[], sorted, threads)
+        self.insert_many(Batch { hashes, values: &[], again: Again::Store }, sorted, threads)
+    }
+
+    fn insert_unique_bulk(
+        &mut self,
+        hashes: &[KeyHash],
+        sorted: &mut Vec<KeyHash>,
+        threads: usize,
+    ) -> Option<Result<(), Full>> {
+        self.insert_many(Batch { hashes, values: &[], again: Again::Skip }, sorted, threads)
     }
 
     fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
@@ -447,7 +459,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         sorted: &mut Vec<KeyHash>,
         threads: usize,
     ) -> Option<Result<(), Full>> {
-        self.insert_many(hashes, values, sorted, threads)
+        self.insert_many(Batch { hashes, values, again: Again::Store }, sorted, threads)
     }
 
     fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {

@@ -185,7 +185,7 @@ impl<const NEAR: bool> Signed<NEAR> {
 
 impl<const NEAR: bool> Placement for Signed<NEAR> {
     fn fits(layout: &CuckooLayout) -> bool {
-        layout.kind.is_signed() && (NEAR || layout.ring.near_share == 0)
+        layout.kind.is_signed() && layout.doublings == 0 && (NEAR || layout.ring.near_share == 0)
     }
 
     fn new(layout: &CuckooLayout) -> Self {

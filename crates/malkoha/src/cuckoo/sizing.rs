@@ -317,7 +317,7 @@ fn whole(count: f64) -> u64 {
 }
 
 /// The range of offsets that costs no load: [`LOCAL_RANGE`], doubled for every fourfold larger table.
-fn local_range(places: u64) -> u64 {
+pub(super) fn local_range(places: u64) -> u64 {
     LOCAL_RANGE << (places / LOCAL_TABLE).max(1).ilog2().div_ceil(2)
 }
 

@@ -17,9 +17,11 @@ mod batch;
 mod bulk;
 mod files;
 mod geometry;
+mod merge;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use core::fmt;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};

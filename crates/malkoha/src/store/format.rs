@@ -116,9 +116,6 @@ pub(super) mod field {
         COST = "cost" at 280;
         COST_PARAMETER = "cost parameter" at 288;
     }
-
-    /// Numbers that have a name already and are zero in every file of this version.
-    pub(in crate::store) const RESERVED: [Field; 2] = [DOUBLINGS, EARLIER_FINGERPRINTS];
 }
 
 #[cfg(test)]

@@ -73,6 +73,8 @@ impl Header {
                 set(field::SLOTS, layout.slots);
                 set(field::TAG_BITS, u64::from(layout.tag_bits()));
                 set(field::FINGERPRINTS, layout.fingerprints);
+                set(field::DOUBLINGS, u64::from(layout.doublings));
+                set(field::EARLIER_FINGERPRINTS, layout.earlier_fingerprints);
                 set(field::SUBTABLE_BITS, u64::from(layout.subtable_bits));
                 set(field::LEAST_OFFSET, layout.ring.least);
                 set(field::MOST_OFFSET, layout.ring.most);
@@ -190,8 +192,7 @@ impl Numbers {
             layout.set_subtables(self.small(field::SUBTABLE_BITS, 1..=tag_bits.min(MOST_SUBTABLE_BITS))?);
         }
         if kind.is_signed() {
-            // Links of a growing filter may have fewer than their tags have room for.
-            layout.fingerprints = self.within(field::FINGERPRINTS, 1..=layout.tag.fingerprints())?;
+            self.fingerprints(&mut layout)?;
         }
         let least = CuckooLayout::least_offset(kind);
         let places = self.within(field::PLACES, 2 * least..=1 << 56)?;
@@ -200,6 +201,9 @@ impl Numbers {
         }
         if !places.is_multiple_of(1 << layout.subtable_bits) {
             return Err(self.corrupt(field::PLACES, format!("{places} are no whole subtables")));
+        }
+        if !places.is_multiple_of(1 << layout.doublings) {
+            return Err(self.corrupt(field::PLACES, format!("{places} do not come from so many doublings")));
         }
         layout.set_places(places).ok_or_else(|| self.corrupt(field::PLACES, "they cannot be counted"))?;
         if layout.hash_bits() > u64::BITS {
@@ -211,6 +215,25 @@ impl Numbers {
         layout.stash = self.small(field::STASH_ROOM, 0..=Spec::MOST_STASH)?;
         layout.max_steps = self.small(field::MOST_STEPS, 1..=Spec::MOST_STEPS)?;
         Ok(layout)
+    }
+
+    /// The fingerprints of kinds with signed offsets.
+    fn fingerprints(&self, layout: &mut CuckooLayout) -> Result<(), Error> {
+        let most = layout.tag.fingerprints();
+        layout.doublings = self.small(field::DOUBLINGS, 0..=56)?;
+        if layout.doublings == 0 {
+            // Links of a growing filter may have fewer than their tags have room for.
+            layout.fingerprints = self.within(field::FINGERPRINTS, 1..=most)?;
+            return Ok(());
+        }
+        layout.earlier_fingerprints =
+            self.within(field::EARLIER_FINGERPRINTS, 1 << layout.doublings..=u64::MAX)?;
+        layout.fingerprints = layout.earlier_fingerprints >> layout.doublings;
+        if layout.fingerprints > most {
+            let what = format!("{} are left, and tags have room for {most}", layout.fingerprints);
+            return Err(self.corrupt(field::EARLIER_FINGERPRINTS, what));
+        }
+        Ok(())
     }
 
     fn ring(&self, places: u64, least: u64) -> Result<Ring, Error> {
@@ -273,16 +296,12 @@ impl Numbers {
         let differs = |index: &usize| self.numbers[*index] != expected[*index];
         let Some(index) = (0..HEADER_NUMBERS).find(differs) else { return Ok(()) };
         let field = field::ALL.iter().find(|field| field.index() == index);
-        match field {
-            Some(field) if field::RESERVED.iter().all(|reserved| reserved.offset != field.offset) => {
-                let (got, expected) = (self.numbers[index], expected[index]);
-                Err(self.corrupt(*field, format!("{got} where the other numbers give {expected}")))
-            }
-            _ => {
-                let name = field.map_or("reserved number", |field| field.name);
-                Err(self.newer(Field { name, offset: 8 * index as u64 }, "where this version has 0"))
-            }
-        }
+        let Some(field) = field else {
+            let field = Field { name: "reserved number", offset: 8 * index as u64 };
+            return Err(self.newer(field, "where this version has 0"));
+        };
+        let (got, expected) = (self.numbers[index], expected[index]);
+        Err(self.corrupt(*field, format!("{got} where the other numbers give {expected}")))
     }
 }
 

@@ -42,6 +42,26 @@ pub(crate) fn specs() -> Vec<(String, Spec)> {
     specs
 }
 
+/// The golden files of doubled filters: name, and the filter, which took its history before it was doubled.
+pub(crate) fn doubled() -> Vec<(String, Filter)> {
+    let spec = |kind: Kind| Spec::new(200, 1e-4).seed(SEED).kind(kind);
+    let near = spec(Kind::Sorted).offsets(Offsets::Near(128));
+    let valued = spec(Kind::Windowed(2)).values(4);
+    [
+        ("doubled-1-flexible-4", spec(Kind::Flexible(4)), 1),
+        ("doubled-2-windowed-3", spec(Kind::Windowed(3)), 2),
+        ("doubled-3-sorted", spec(Kind::Sorted), 3),
+        ("doubled-1-sorted-near", near, 1),
+        ("doubled-1-windowed-2-values-4", valued, 1),
+    ]
+    .map(|(name, spec, doublings)| {
+        let mut filter = build(&spec);
+        (0..doublings).for_each(|_| filter.double().unwrap());
+        (name.to_owned(), filter)
+    })
+    .into()
+}
+
 /// The golden files of growing filters, which begin with 20 keys: name and spec.
 pub(crate) fn growing() -> Vec<(String, Spec)> {
     let kinds = [

@@ -1,0 +1,58 @@
+//! What the engine does with the lines of a file that are already in memory: the measure for `scripts/throughput`.
+//!
+//! ```text
+//! cargo run --release -p malkoha-cli --example in_memory -- FILE THREADS
+//! ```
+#![expect(clippy::print_stdout, reason = "a program that prints a table")]
+
+use std::error::Error;
+use std::time::Instant;
+
+use malkoha::{Filter, Spec};
+
+const RATE: f64 = 0.001;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let (Some(path), Some(threads)) = (args.next(), args.next()) else {
+        return Err("give a file and a number of threads".into());
+    };
+    let threads: usize = threads.parse()?;
+    let text = std::fs::read(path)?;
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+    let spec = Spec::new(lines.len() as u64, RATE).threads(threads);
+
+    let mut one_by_one = spec.build()?;
+    let mut answers = Vec::with_capacity(lines.len());
+    let start = Instant::now();
+    one_by_one.insert_unique_slice(&lines, &mut answers)?;
+    report("insert_unique_slice, 1 thread", lines.len(), start);
+
+    let start = Instant::now();
+    let filter = spec.build_from(&lines)?;
+    report(&format!("build_from, {threads} threads"), lines.len(), start);
+
+    let start = Instant::now();
+    let found = ask(&filter, &lines, threads);
+    report(&format!("contains_slice, {threads} threads"), lines.len(), start);
+    assert_eq!(found, lines.len(), "every line is found");
+    Ok(())
+}
+
+/// Asks for all lines on several threads, a batch at a time.
+fn ask(filter: &Filter, lines: &[&[u8]], threads: usize) -> usize {
+    let found = |share: &[&[u8]]| {
+        let batches = share.chunks(1 << 14).map(|batch| filter.contains_slice(batch));
+        batches.flatten().filter(|found| *found).count()
+    };
+    std::thread::scope(|scope| {
+        let shares = lines.chunks(lines.len().div_ceil(threads).max(1));
+        let counts: Vec<_> = shares.map(|share| scope.spawn(move || found(share))).collect();
+        counts.into_iter().map(|count| count.join().expect("asking does not panic")).sum()
+    })
+}
+
+fn report(what: &str, lines: usize, start: Instant) {
+    let millions = lines as f64 / start.elapsed().as_secs_f64() / 1e6;
+    println!("{what:40} {millions:8.2} million lines per second");
+}

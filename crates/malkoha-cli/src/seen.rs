@@ -1,0 +1,71 @@
+//! What `dedup` remembers: all lines, or those of a sliding window.
+
+use anyhow::{Context, Result};
+use malkoha::{Filter, Generations, Inserted, KeyHash, KeyHasher, Spec};
+
+use crate::cli::DedupArgs;
+use crate::cmd::FIRST_LINK;
+use crate::tally::Rated;
+use crate::units::grouped;
+
+/// The parts of a window that expire at once: the memory is that of 8 / 7 of the window.
+const GENERATIONS: u32 = 8;
+
+/// The lines that were seen.
+pub(crate) enum Seen {
+    /// All of them.
+    All(Filter),
+    /// Those of late.
+    Window(Generations),
+}
+
+impl Seen {
+    pub(crate) fn new(args: &DedupArgs) -> Result<Self> {
+        let spec = |keys| Spec::new(keys, args.rate).kind(args.kind);
+        Ok(match (args.keys, args.window) {
+            (_, Some(window)) => Self::Window(
+                Generations::of_keys(&spec(window), GENERATIONS).context("a window grows in bursts")?,
+            ),
+            (Some(keys), None) => Self::All(spec(keys).build()?),
+            (None, None) => {
+                let growing = spec(FIRST_LINK).growing().build();
+                Self::All(growing.context("without --keys the filter grows; give it, or another --kind")?)
+            }
+        })
+    }
+
+    /// What turns lines into hashes.
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        match self {
+            Self::All(filter) => *filter.hasher(),
+            Self::Window(_) => KeyHasher::new(Spec::DEFAULT_SEED),
+        }
+    }
+
+    /// Remembers lines, in order, and appends which of them are new.
+    pub(crate) fn remember(&mut self, hashes: &[KeyHash], answers: &mut Vec<Inserted>) -> Result<()> {
+        match self {
+            Self::All(filter) => filter.insert_unique_slice(hashes, answers).with_context(|| {
+                let planned = grouped(filter.geometry().keys());
+                format!("there are more different lines than --keys {planned}; give more, or leave it out")
+            }),
+            Self::Window(window) => Ok(window.check_and_insert_slice(hashes, answers)?),
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        match self {
+            Self::All(filter) => filter.stats().memory_bytes,
+            Self::Window(window) => window.stats().memory_bytes,
+        }
+    }
+}
+
+impl Rated for Seen {
+    fn mean_rate(&self, last: u64) -> f64 {
+        match self {
+            Self::All(filter) => filter.mean_rate(last),
+            Self::Window(window) => window.mean_rate(last),
+        }
+    }
+}

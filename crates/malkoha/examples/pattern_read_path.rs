@@ -1,0 +1,87 @@
+//! A filter in front of a store: most lookups of absent keys never reach the store, and a key that leaves the store
+//! leaves the filter in the same step.
+//!
+//! ```text
+//! cargo run -p malkoha --example pattern_read_path
+//! ```
+
+use std::collections::{HashMap, VecDeque};
+
+use malkoha::{Error, Filter, Spec};
+
+/// A store of limited size, too slow to be asked in vain, with a filter before it.
+struct Store {
+    filter: Filter,
+    values: HashMap<u64, String>,
+    oldest_first: VecDeque<u64>,
+    capacity: usize,
+    reads: u64,
+}
+
+impl Store {
+    fn new(capacity: usize, rate: f64) -> Result<Self, Error> {
+        // The peak is one above the capacity: a key comes before the oldest goes.
+        let filter = Spec::new(capacity as u64 + 1, rate).build()?;
+        Ok(Self { filter, values: HashMap::new(), oldest_first: VecDeque::new(), capacity, reads: 0 })
+    }
+
+    fn put(&mut self, key: u64, value: String) -> Result<(), Box<dyn std::error::Error>> {
+        if self.values.contains_key(&key) {
+            self.values.insert(key, value);
+            return Ok(());
+        }
+        // The filter first: if it refuses, the store must not hold a key that the filter denies.
+        self.filter.insert(&key)?;
+        self.values.insert(key, value);
+        self.oldest_first.push_back(key);
+        if self.values.len() > self.capacity {
+            self.evict()?;
+        }
+        Ok(())
+    }
+
+    /// Delete on evict: what leaves the store leaves the filter. Only keys that were in are removed.
+    fn evict(&mut self) -> Result<(), Error> {
+        let Some(key) = self.oldest_first.pop_front() else { return Ok(()) };
+        self.values.remove(&key);
+        let removed = self.filter.remove(&key)?;
+        assert!(removed, "every key of the store is in the filter");
+        Ok(())
+    }
+
+    fn get(&mut self, key: u64) -> Option<&String> {
+        if !self.filter.contains(&key) {
+            return None;
+        }
+        self.reads += 1;
+        self.values.get(&key)
+    }
+}
+
+/// Twenty times as many keys as the store holds pass through it.
+pub fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let (capacity, rate) = (5_000, 0.01);
+    let mut store = Store::new(capacity, rate)?;
+    for key in 0..20 * capacity as u64 {
+        store.put(key, format!("value of {key}"))?;
+    }
+    assert_eq!(
+        store.filter.len(),
+        capacity as u64,
+        "the filter holds what the store holds, and nothing else"
+    );
+
+    let newest = 19 * capacity as u64..20 * capacity as u64;
+    assert!(newest.clone().all(|key| store.get(key).is_some()), "no key of the store is denied");
+
+    store.reads = 0;
+    let gone = 0..newest.start;
+    let asked = gone.end as f64;
+    assert!(gone.clone().all(|key| store.get(key).is_none()));
+    assert!((store.reads as f64) < 1.2 * rate * asked, "{} reads in vain", store.reads);
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    run()
+}

@@ -1,0 +1,53 @@
+//! Deduplication with expiry: events that come again within an hour are dropped, later they count as new.
+//!
+//! ```text
+//! cargo run -p malkoha --example pattern_ttl_dedup
+//! ```
+
+use std::collections::HashSet;
+
+use malkoha::{Generations, Inserted, Spec};
+
+const HOUR: u64 = 3600;
+
+/// A day of events, ten a second, each of which is delivered again after some minutes.
+pub fn run() -> Result<(), Box<dyn std::error::Error>> {
+    // Planned for the busiest hour, not the average one, and a tenth more: beyond its plan a window takes more memory. Six generations: a key is forgotten after 1 to 1.2 hours.
+    let rate = 0.001;
+    let mut seen = Generations::of_ticks(&Spec::new(11 * HOUR, rate), 6, HOUR)?;
+    let mut processed = 0u64;
+    let mut dropped_wrongly = HashSet::new();
+    let memory = seen.stats().memory_bytes;
+
+    for second in 0..24 * HOUR {
+        for event in 0..10 {
+            let new = second * 10 + event;
+            match seen.check_and_insert_at(&new, second)? {
+                Inserted::Stored => processed += 1,
+                Inserted::Seen => drop(dropped_wrongly.insert(new)),
+            }
+        }
+        // What came 50 minutes ago is delivered a second time. Only what was taken for another event and not stored may
+        // be taken for a new one now.
+        if let Some(before) = second.checked_sub(HOUR * 5 / 6) {
+            let again = before * 10;
+            let answer = seen.check_and_insert_at(&again, second)?;
+            assert!(
+                answer == Inserted::Seen || dropped_wrongly.contains(&again),
+                "{again} was inside the window"
+            );
+        }
+    }
+    let (wrong, all) = (dropped_wrongly.len() as f64, 240.0 * HOUR as f64);
+    assert_eq!(processed as f64 + wrong, all);
+    assert!(wrong < 1.2 * rate * all, "{wrong} new events of {all} were dropped");
+    assert_eq!(seen.stats().memory_bytes, memory, "the memory is that of an hour, whatever the day brings");
+
+    // Two hours later nothing is known any more.
+    assert_eq!(seen.check_and_insert_at(&(10 * 24 * HOUR - 1), 26 * HOUR)?, Inserted::Stored);
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    run()
+}

@@ -1,0 +1,117 @@
+//! Larger tables for what is stored, without the keys: places are bought with fingerprint bits.
+//!
+//! `cuckoo/doubled.rs` has the arithmetic. A filter tells a hash for every stored copy, and the larger table stores it
+//! as if it were the key's own.
+
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::geometry::Geometry;
+use crate::merge::store_copy;
+
+impl Filter {
+    /// Doubles the table: twice the places, each tag a bit shorter, for twice the keys. Only for
+    /// [`Flexible`](crate::Kind::Flexible), [`Windowed`](crate::Kind::Windowed) and [`Sorted`](crate::Kind::Sorted)
+    /// filters that do not grow by themselves.
+    ///
+    /// The rate for the keys that are in stays what it is, and doubles when they do: a bit of the fingerprint says in
+    /// which half of its old place a key is now, and no longer tells keys apart. [`geometry`](Self::geometry) has
+    /// the new promise. Where keys are at hand a filter built anew has a better rate. Needs room for both tables
+    /// while it lasts; if something fails nothing changes.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let keys: Vec<u64> = (0..2000).collect();
+    /// let mut filter = Spec::new(1000, 0.001).build_from(&keys[..1000])?;
+    /// filter.double()?;
+    /// filter.insert_slice(&keys[1000..]).unwrap();
+    /// assert!(keys.iter().all(|key| filter.contains(key)));
+    /// assert_eq!(filter.geometry().keys(), 2000);
+    /// assert!(filter.stats().predicted_rate < 0.002);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn double(&mut self) -> Result<(), Error> {
+        let larger = next_size(self.geometry())?;
+        match pour(&[self], larger)? {
+            Poured::All(filter) => *self = filter,
+            Poured::Not { .. } => return Err(Error::TooManyKeys { keys: self.len() }),
+        }
+        Ok(())
+    }
+
+    /// A new filter that holds everything of this one and of others, with as many times the places, a power of two,
+    /// as all copies need; perhaps once. All must have the same layout and seed, of the kinds that
+    /// [`double`](Self::double) serves.
+    ///
+    /// The places are bought with bits of the fingerprint: with m times the places the promised rate, for m times the
+    /// keys, is m times as high, and the new filter's [`geometry`](Self::geometry) says so. Multiplicities are kept,
+    /// and every stored copy can be removed. Where the rate must stay what it is, ask the filters one after the other
+    /// instead.
+    ///
+    /// ```
+    /// use malkoha::{Filter, Spec};
+    /// let spec = Spec::new(1000, 0.0001);
+    /// let parts: Vec<Filter> =
+    ///     (0..3u64).map(|i| spec.build_from(&(1000 * i..1000 * (i + 1)).collect::<Vec<_>>())).collect::<Result<_, _>>()?;
+    /// let all = parts[0].merge_into_larger(&[&parts[1], &parts[2]])?;
+    /// assert!((0..3000u64).all(|key| all.contains(&key)));
+    /// assert_eq!(all.geometry().rate(), 0.0004, "four times the places, four times the rate");
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn merge_into_larger(&self, others: &[&Self]) -> Result<Self, Error> {
+        others.iter().try_for_each(|other| self.check_equal(other))?;
+        let filters: Vec<&Self> = core::iter::once(self).chain(others.iter().copied()).collect();
+        let copies = filters.iter().fold(0u64, |sum, filter| sum.saturating_add(filter.len()));
+        let mut geometry = *self.geometry();
+        if !geometry.kind().is_signed() || geometry.is_growing() {
+            next_size(&geometry)?;
+        }
+        loop {
+            let room = geometry.capacity();
+            let mut left_over = copies.saturating_sub(room);
+            if left_over == 0 {
+                match pour(&filters, geometry)? {
+                    Poured::All(filter) => return Ok(filter),
+                    // By chance, in a small table or with few fingerprints left.
+                    Poured::Not { stored } => left_over = copies - stored,
+                }
+            }
+            geometry = next_size(&geometry).map_err(|_| Error::MergeFull { copies, room, left_over })?;
+        }
+    }
+}
+
+/// The geometry of twice the size.
+fn next_size(geometry: &Geometry) -> Result<Geometry, Error> {
+    if geometry.is_growing() {
+        return Err(Error::Growing { operation: "be doubled" });
+    }
+    let kind = geometry.kind();
+    let what = if kind.is_signed() {
+        "no bits of the fingerprints are left to spend on places"
+    } else {
+        "only flexible, windowed and sorted filters have fingerprints to spend on places"
+    };
+    geometry.doubled().ok_or(Error::Option { kind, what })
+}
+
+/// What became of pouring filters into another.
+enum Poured {
+    /// It holds all of them.
+    All(Filter),
+    /// It had no room for a copy after so many.
+    Not { stored: u64 },
+}
+
+/// A new filter with everything that these hold, all of whose keys have their places there.
+fn pour(filters: &[&Filter], geometry: Geometry) -> Result<Poured, Error> {
+    let mut larger = Filter::new(geometry)?;
+    for filter in filters {
+        let copies = filter.engine().copies().ok_or_else(|| filter.unsupported("be doubled"))?;
+        for copy in copies {
+            if store_copy(larger.engine_mut(), copy).is_err() {
+                return Ok(Poured::Not { stored: larger.len() });
+            }
+        }
+    }
+    Ok(Poured::All(larger))
+}

@@ -1,0 +1,63 @@
+//! Merging sharded filters: shard by shard, all or nothing.
+
+use crate::error::Error;
+use crate::filter::Filter;
+
+use super::Sharded;
+
+impl Sharded {
+    /// Takes over everything that another filter holds, shard by shard, as [`Filter::merge`] does. Both must have as many
+    /// shards, of the same layout and seed. If not all copies find a place nothing changes; this needs room for a second
+    /// filter while it lasts. The other one is taken as it is at one moment.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let spec = Spec::new(1000, 0.001).sharded(4);
+    /// let (mut day, night) = (spec.build()?, spec.build()?);
+    /// day.insert("malkoha").unwrap();
+    /// night.insert("owl").unwrap();
+    /// day.merge(&night)?;
+    /// assert!(day.contains("malkoha") && day.contains("owl"));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        self.merge_shards(other, Filter::merge)
+    }
+
+    /// Takes over what another filter holds and this one does not, as [`Filter::merge_unique`] does; the result is *not
+    /// safe for removals*, for the reasons given there. Otherwise as for [`merge`](Self::merge).
+    pub fn merge_unique(&mut self, other: &Self) -> Result<(), Error> {
+        self.merge_shards(other, Filter::merge_unique)
+    }
+
+    fn merge_shards(
+        &mut self,
+        other: &Self,
+        merge: impl Fn(&mut Filter, &Filter) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (shards, others) = (self.geometry.shards, other.geometry.shards);
+        if shards != others {
+            let what = format!("their numbers of shards ({shards} and {others})");
+            return Err(Error::Geometries { what });
+        }
+        let others = other.freeze();
+        let copies = self.len() + others.iter().map(|shard| shard.len()).sum::<u64>();
+        let mut before = Vec::with_capacity(others.len());
+        for (at, other) in others.iter().enumerate() {
+            let filter = self.shards[at].get_mut();
+            before.push(filter.clone());
+            if let Err(error) = merge(filter, other) {
+                for (shard, before) in self.shards.iter_mut().zip(before) {
+                    *shard.get_mut() = before;
+                }
+                return Err(match error {
+                    Error::MergeFull { left_over, .. } => {
+                        Error::MergeFull { copies, room: self.geometry.capacity(), left_over }
+                    }
+                    error => error,
+                });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Doubled tables and merging into larger ones: nothing is lost, and the rate is the one that is said.
+
+mod common;
+
+use std::collections::HashMap;
+
+use malkoha::testing::{Stream, exercise};
+use malkoha::{Error, Filter, Kind, Offsets, Spec};
+
+fn signed() -> impl Iterator<Item = Kind> {
+    Kind::cuckoos().filter(|kind| kind.is_signed())
+}
+
+/// A filter with random keys, some of them several times, and what is in it.
+fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, HashMap<u64, u32>) {
+    let mut filter = spec.build().unwrap();
+    let (mut model, mut last) = (HashMap::new(), 0);
+    for copy in 0..copies {
+        // Now and then the same key twice, which is the most that one slot per place takes.
+        let key = if copy % 16 == 1 { last } else { stream.below(1000 * copies) };
+        last = key;
+        filter.insert(&key).unwrap();
+        *model.entry(key).or_default() += 1;
+    }
+    (filter, model)
+}
+
+/// Checks that every copy is there, and then that every copy can be removed.
+fn check(name: &str, mut filter: Filter, model: &HashMap<u64, u32>) {
+    assert_eq!(filter.len(), model.values().map(|count| u64::from(*count)).sum::<u64>(), "{name}");
+    assert!(Filter::from_bytes(&filter.to_bytes().unwrap()).unwrap() == filter, "{name}");
+    for (key, count) in model {
+        assert!(filter.count(key).unwrap() >= *count, "{name} lost {key}");
+    }
+    for (key, count) in model {
+        (0..*count).for_each(|_| assert_eq!(filter.remove(key), Ok(true), "{name} lost {key}"));
+    }
+    assert!(filter.is_empty(), "{name}");
+}
+
+#[test]
+fn doubling_loses_nothing_as_often_as_it_can_be_done() {
+    let mut stream = Stream::new(21);
+    for kind in signed() {
+        for offsets in [Offsets::Local, Offsets::Whole, Offsets::Near(128)] {
+            let spec = Spec::new(150, 1e-4).kind(kind).offsets(offsets);
+            let (mut filter, model) = random(&spec, 140, &mut stream);
+            let mut doublings = 0;
+            loop {
+                let before = filter.clone();
+                match filter.double() {
+                    Ok(()) => doublings += 1,
+                    Err(Error::Option { .. }) => {
+                        assert!(filter == before, "{kind}: a refused doubling changes nothing");
+                        break;
+                    }
+                    Err(error) => panic!("{kind}: {error}"),
+                }
+                let (old, new) = (before.geometry(), filter.geometry());
+                assert_eq!(new.cuckoo().unwrap().doublings(), doublings);
+                assert_eq!(new.cuckoo().unwrap().places(), 2 * old.cuckoo().unwrap().places());
+                assert!(new.predicted_rate(new.keys()) <= new.rate(), "{kind}");
+                // With few fingerprints left it matters that two of them become one.
+                let few = new.cuckoo().unwrap().fingerprints() < 16;
+                assert!(few || new.rate() < 2.1 * old.rate(), "{kind}");
+                check(&format!("{kind} {offsets:?} doubled {doublings} times"), filter.clone(), &model);
+            }
+            assert!(doublings >= 6, "{kind} {doublings}");
+        }
+    }
+}
+
+#[test]
+fn doubled_filters_are_filters_like_any_other() {
+    let mut stream = Stream::new(22);
+    for kind in signed() {
+        for doublings in 1..=2 {
+            let mut filter = Spec::new(60, 1e-3).kind(kind).build().unwrap();
+            (0..doublings).for_each(|_| filter.double().unwrap());
+            exercise(&mut filter, 1000, 2000, &mut stream);
+            // Many at once, which sorts keys by their first place.
+            filter.clear();
+            let keys: Vec<u64> = (0..filter.geometry().keys()).map(|_| stream.draw()).collect();
+            filter.extend(&keys, 2).unwrap();
+            assert!(filter.contains_slice(&keys).into_iter().all(|found| found), "{kind}");
+        }
+    }
+    let mut large = Spec::new(400_000, 1e-4).build_from(&(0..400_000u64).collect::<Vec<_>>()).unwrap();
+    large.double().unwrap();
+    large.extend(&(400_000..800_000u64).collect::<Vec<_>>(), 2).unwrap();
+    assert!(large.contains_slice(&(0..800_000u64).collect::<Vec<_>>()).into_iter().all(|found| found));
+}
+
+#[test]
+fn several_filters_become_one_larger_one() {
+    let mut stream = Stream::new(23);
+    for kind in signed() {
+        for parts in [1, 2, 3, 5, 9] {
+            let spec = Spec::new(400, 1e-4).kind(kind);
+            let mut all = HashMap::new();
+            let filters: Vec<Filter> = (0..parts)
+                .map(|_| {
+                    let (filter, model) = random(&spec, 400, &mut stream);
+                    model.into_iter().for_each(|(key, count)| *all.entry(key).or_default() += count);
+                    filter
+                })
+                .collect();
+            let others: Vec<&Filter> = filters[1..].iter().collect();
+            let larger = filters[0].merge_into_larger(&others).unwrap();
+            let times = f64::from(1u32 << larger.geometry().cuckoo().unwrap().doublings());
+            assert!(times >= 0.7 * f64::from(parts) && times < 2.1 * f64::from(parts), "{kind}: {times}");
+            assert!((larger.geometry().rate() / (times * 1e-4) - 1.0).abs() < 0.05, "{kind}");
+            check(&format!("{kind} of {parts}"), larger, &all);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_doubled_says_so() {
+    for kind in Kind::all().filter(|kind| !kind.is_signed()) {
+        let mut filter = Spec::new(100, 0.01).kind(kind).build().unwrap();
+        let error = filter.double().unwrap_err();
+        assert!(error.to_string().contains("only flexible, windowed and sorted"), "{kind}: {error}");
+        assert_eq!(filter.merge_into_larger(&[&filter]).unwrap_err(), error, "{kind}");
+    }
+    let spec = Spec::new(100, 0.01);
+    let (one, other) = (spec.build().unwrap(), spec.seed(1).build().unwrap());
+    assert!(matches!(one.merge_into_larger(&[&other]), Err(Error::Geometries { .. })));
+    let mut doubled = one.clone();
+    doubled.double().unwrap();
+    let error = doubled.merge(&one).unwrap_err();
+    assert!(error.to_string().contains("their places"), "{error}");
+    // Full of keys, with few fingerprints: at some size none are left.
+    let mut stream = Stream::new(24);
+    let few: Vec<Filter> = (0..64).map(|_| random(&Spec::new(200, 0.2), 200, &mut stream).0).collect();
+    let error = few[0].merge_into_larger(&few[1..].iter().collect::<Vec<_>>()).unwrap_err();
+    assert!(matches!(error, Error::MergeFull { copies: 12_800, left_over: 1.., .. }), "{error}");
+}
+
+/// The rate of doubled filters against theory, at 4 standard deviations: the same for the same keys, twice for twice as
+/// many.
+#[test]
+fn rates_of_doubled_filters_are_as_predicted() {
+    let probes = common::scale(1_000_000, 20_000_000);
+    common::in_parallel(signed(), |kind| {
+        let keys: Vec<u64> = (0..20_000).collect();
+        let mut filter = Spec::new(5000, 1.0 / 512.0).kind(kind).build_from(&keys[..5000]).unwrap();
+        let absent: Vec<u64> = (1 << 40..(1 << 40) + probes).collect();
+        for doublings in 0..=2 {
+            if doublings > 0 {
+                filter.double().unwrap();
+                filter.insert_slice(&keys[5000 << (doublings - 1)..5000 << doublings]).unwrap();
+            }
+            let hits = filter.contains_slice(&absent).into_iter().filter(|found| *found).count() as f64;
+            let expected = filter.stats().predicted_rate * probes as f64;
+            assert!(
+                (hits - expected).abs() < 4.0 * expected.sqrt() + 0.002 * expected,
+                "{kind} {doublings}: {hits} for {expected}"
+            );
+            assert!(expected <= filter.geometry().rate() * probes as f64, "{kind}");
+        }
+    });
+}

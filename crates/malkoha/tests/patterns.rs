@@ -1,0 +1,23 @@
+//! The examples `pattern_*`: each asserts what it shows, and is run here.
+
+macro_rules! patterns {
+    ($($name:ident $path:literal),* $(,)?) => {$(
+        #[allow(dead_code, unreachable_pub, missing_docs, reason = "a program of its own, whose main is not called here")]
+        #[path = $path]
+        mod $name;
+
+        #[test]
+        fn $name() {
+            $name::run().unwrap();
+        }
+    )*};
+}
+
+patterns! {
+    block_list "../examples/pattern_block_list.rs",
+    cache_admission "../examples/pattern_cache_admission.rs",
+    distributed_dedup "../examples/pattern_distributed_dedup.rs",
+    per_file "../examples/pattern_per_file.rs",
+    read_path "../examples/pattern_read_path.rs",
+    ttl_dedup "../examples/pattern_ttl_dedup.rs",
+}
