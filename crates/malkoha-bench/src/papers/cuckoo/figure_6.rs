@@ -47,8 +47,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
         ]);
         Ok::<(), Box<dyn Error>>(())
     };
-    let (slots, seeds) = size.pick((1 << 13, 1), (1 << 18, 2), (1 << 22, 5));
-    let powers: &[u32] = size.pick(&[12, 14], &[14, 16, 18], &[14, 16, 18, 20, 22, 24]);
+    let (slots, seeds) = size.pick((1 << 12, 1), (1 << 18, 2), (1 << 22, 5));
+    let powers: &[u32] = size.pick(&[12, 13], &[14, 16, 18], &[14, 16, 18, 20, 22, 24]);
     for layout in layouts::of_any_load() {
         if size != Size::Tiny {
             eprintln!("  {}", layout.name);
@@ -130,7 +130,7 @@ fn show(record: &Record) -> Vec<Piece> {
 
 /// Loads rise with the steps, 10 000 of them come close to the threshold, and from k = 8 on the rate hardly matters.
 fn check(record: &Record) -> Result<(), String> {
-    let tiny = record.rows().any(|row| row.number("slots") < 16_000.0);
+    let tiny = record.rows().any(|row| row.number("slots") < 10_000.0);
     for layout in layouts::of_any_load() {
         let walks: Vec<f64> = rows(record, "walks", layout).map(|row| row.number("share")).collect();
         let noise = if tiny { 0.02 } else { 0.004 };

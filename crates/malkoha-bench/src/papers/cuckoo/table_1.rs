@@ -2,14 +2,14 @@
 
 use std::error::Error;
 
-use malkoha::Kind;
+use malkoha::{Kind, theory};
 
 use super::formulas::FORMULAS;
 use super::layouts::{self, LEGEND, STRANGERS, share_found};
 use crate::papers::{Exhibit, Paper, Piece, Size};
 use crate::record::{Record, Row};
 use crate::table::{Cell, Table};
-use crate::wish::{Choice, Wish};
+use crate::wish::Choice;
 
 pub(super) const EXHIBIT: Exhibit = Exhibit {
     name: "cuckoo-table-1",
@@ -38,7 +38,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     let filters = EARLIER.map(|(_, text)| (text.to_owned(), "")).into_iter();
     for (text, layout) in filters.chain(layouts::ALL.map(|layout| (layout.choice(K), layout.name))) {
         let Choice::One(wish) = text.parse()? else { return Err("a row is one filter".into()) };
-        let most = wish.in_memory(memory(&wish, power)?).plan()?.keys();
+        let most = wish.in_memory(memory(wish.kind, power)).plan()?.keys();
         for (case, keys) in [("best", most), ("worst", most + 1)] {
             let spec = wish.for_keys(keys);
             let filter = spec.build_from(&(0..keys).collect::<Vec<_>>())?;
@@ -58,12 +58,12 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Bytes of 2^power slots, so that filters which come in powers of two fill them.
-fn memory(wish: &Wish, power: u32) -> Result<u64, Box<dyn Error>> {
-    let plan = wish.for_keys(1000).plan()?;
-    let slot_bits = plan.cuckoo().map_or(12.0, malkoha::cuckoo::CuckooLayout::slot_bits);
+/// Bytes of 2^power slots at a rate of 2^-k when they are full, so that filters which come in powers of two fill them.
+fn memory(kind: Kind, power: u32) -> u64 {
+    let slot_bits = if kind.is_bloom() { 12.0 } else { theory::bits_per_key(kind, f64::from(K), 1.0).ceil() };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "far below 2^53")]
-    Ok((f64::from(power).exp2() * slot_bits / 8.0) as u64)
+    let bytes = (f64::from(power).exp2() * slot_bits / 8.0) as u64;
+    bytes
 }
 
 fn find<'a>(record: &'a Record, filter: &str, case: &str) -> Option<Row<'a>> {
@@ -127,7 +127,8 @@ fn show(record: &Record) -> Vec<Piece> {
             "Published formulas beside filters that were built and filled: C is bits per key over k = {K}. In the best case a \
              filter holds as many keys as its memory allows, in the worst case one key more. Quotient, vector quotient and prefix \
              filters are the paper's numbers only. Windows of two come {excess:.1} % above the formula at {} keys: spare slots \
-             against the fluctuations of finite tables.",
+             against the fluctuations of finite tables. The worst case of the standard filter is less than twice its best, since a table that \
+             is half empty needs one bit less a slot for the same rate.",
             find(record, &improved, "best").map_or("?", |row| row.text("keys"))
         )),
         Piece::Table(published),
@@ -145,7 +146,7 @@ fn check(record: &Record) -> Result<(), String> {
         let (filter, keys) = (row.text("filter"), row.number("keys"));
         let worsening = overhead(record, filter, "worst") / overhead(record, filter, "best");
         let is_power = filter.starts_with("classic") || filter.starts_with("semisorted");
-        let expected = if is_power { 1.9..2.1 } else { 0.99..1.01 };
+        let expected = if is_power { 1.75..2.1 } else { 0.99..1.01 };
         if !expected.contains(&worsening) {
             return Err(format!("{filter}: one key more makes it {worsening:.3} times as large"));
         }
