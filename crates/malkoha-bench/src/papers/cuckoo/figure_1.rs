@@ -6,7 +6,7 @@ use malkoha::{Kind, Spec, theory};
 use malkoha_figure::{Curve, Figure, Panel, Scale};
 
 use super::formulas::{self, FORMULAS};
-use super::layouts::{self, LEGEND};
+use super::layouts::{self, NAMES};
 use crate::papers::{Exhibit, Paper, Piece, Size};
 use crate::record::Record;
 use crate::table::{Cell, Table};
@@ -70,14 +70,10 @@ fn show(record: &Record) -> Vec<Piece> {
     let ours =
         [2, 6, 7, 9].map(|at| layouts::ALL[at]).map(|layout| layout.curve(layout.rows(record), "k", "C"));
     let limit = EXPONENTS.map(|k| (line(k), theory::information_limit(line(k)) / line(k))).collect();
-    let overhead = Panel::new(
-        "overhead C, best case",
-        Scale::linear("k of rate 2^-k"),
-        Scale::linear("C").between(1.0, 2.0),
-    )
-    .with(published)
-    .with(ours)
-    .with([Curve::line("any filter with deletes", 0, limit)]);
+    let overhead = Panel::new("overhead C, best case", Scale::linear("k of rate 2^-k"), Scale::linear("C"))
+        .with(published)
+        .with(ours)
+        .with([Curve::line("any filter with deletes", 0, limit)]);
     let places = |kind: Kind| record.rows().filter(move |row| row.text("layout") == kind.to_string());
     let stairs = STAIRS.map(|(kind, name, colour)| {
         Curve::line(
@@ -100,8 +96,9 @@ fn show(record: &Record) -> Vec<Piece> {
         .fold(0.0, f64::max);
     vec![
         Piece::Text(format!(
-            "Left: the paper's formulas of Table 1 as broken lines, our filters as planned for {KEYS} keys. {LEGEND} At k = 4 \
-             windows of two need one more bit, since one of 16 fingerprints means empty and the rate is a promise here. Right: \
+            "Left: the paper's formulas of Table 1 as broken lines, our filters as planned for {KEYS} keys. {NAMES} At small k our slots are wider than the paper's \
+             k + 2 or k + 3 bits: one fingerprint means empty, the rate is a promise, and of a billion keys so many have equal tags that some \
+             would find no place. Right: \
              the buckets of the original filter are a power of two. From 10^6 to 8 * 10^6 keys its C at a rate of 2^-8 goes up to \
              {worst:.2}; that of a filter with any number of buckets stays below {flexible:.2}."
         )),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use malkoha::{Kind, Spec, theory};
 use malkoha_figure::{Curve, Figure, Panel, Scale};
 
-use super::layouts::{self, LEGEND, Layout};
+use super::layouts::{self, Layout, NAMES};
 use crate::contestants::lookup_and_insert;
 use crate::measure;
 use crate::papers::{Exhibit, Paper, Piece, Size};
@@ -120,7 +120,7 @@ fn show(record: &Record) -> Vec<Piece> {
         Piece::Text(format!(
             "Keys are inserted if the filter does not report them, at most 10 000 steps, rate 2^-{K}, {} keys; the times are per \
              key and drawn as seconds for the 10^9 keys of the paper, whose text has four points, measured on another machine with a \
-             number of threads that it does not say. {LEGEND}",
+             number of threads that it does not say. {NAMES}",
             record.fact("keys")
         )),
         Piece::Figure(Figure::new(vec![time, bulk, memory])),

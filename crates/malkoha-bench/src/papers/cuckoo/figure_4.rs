@@ -5,7 +5,7 @@ use std::error::Error;
 use malkoha_figure::{Curve, Figure, Panel, Scale};
 
 use super::formulas::FORMULAS;
-use super::layouts::{self, LEGEND, Layout, STRANGERS, share_found};
+use super::layouts::{self, Layout, NAMES, STRANGERS, share_found};
 use crate::contestants::lookup_and_insert;
 use crate::papers::{Exhibit, Paper, Piece, Size};
 use crate::record::{Record, Row};
@@ -106,7 +106,7 @@ fn show(record: &Record) -> Vec<Piece> {
     vec![
         Piece::Text(format!(
             "{} keys, inserted if the filter does not report them, at most 10 000 steps; the paper has 2 * 10^9 keys in five \
-             subfilters. {LEGEND} The paper's points are not given as numbers; of C it has the formula 1.057 (1 + 2/k) for \
+             subfilters. {NAMES} The paper's points are not given as numbers; of C it has the formula 1.057 (1 + 2/k) for \
              windows of two, of loads that they are 98 % of the threshold from k = 8 on.",
             record.fact("keys")
         )),

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use malkoha_figure::{Curve, Figure, Panel, Scale};
 
-use super::layouts::{self, LEGEND, Layout};
+use super::layouts::{self, Layout, NAMES};
 use super::races;
 use crate::contestants::Way;
 use crate::measure;
@@ -121,7 +121,10 @@ fn show(record: &Record) -> Vec<Piece> {
     let panels = OPERATIONS.map(|(name, _, title)| {
         let curve = |layout: Layout| layout.curve(rows(record, layout, name, 1), "k", "mkeys_per_s");
         let curves: Vec<Curve> = layouts::of_any_load().map(curve).collect();
-        Panel::new(title, Scale::linear("k of rate 2^-k"), Scale::linear("million keys / s")).with(curves)
+        let speeds = layouts::of_any_load().flat_map(|layout| rows(record, layout, name, 1));
+        let most = speeds.map(|row| row.number("mkeys_per_s")).fold(1.0, f64::max);
+        let scale = Scale::linear("million keys / s").between(0.0, (most / 5.0).ceil() * 5.0);
+        Panel::new(title, Scale::linear("k of rate 2^-k"), scale).with(curves)
     });
     let mut table = Table::new("", &["layout", "insert into shards", "build", "find present", "find absent"]);
     for layout in layouts::of_any_load() {
@@ -134,7 +137,7 @@ fn show(record: &Record) -> Vec<Piece> {
     let keys = rows(record, layouts::ALL[2], "build", 1).find(|row| row.is("k", K));
     vec![
         Piece::Text(format!(
-            "One thread, tables of equal memory, which at k = {K} hold {} keys as windows of two. {LEGEND} The paper has 2 * 10^9 keys and five \
+            "One thread, tables of equal memory, which at k = {K} hold {} keys as windows of two. {NAMES} The paper has 2 * 10^9 keys and five \
              threads, and gives no numbers; it reports the highest inserts for (w, 4), the lowest for (w, 2), lookups that do not depend on \
              whether keys are present, and a drop where the slots of a place no longer fit 64 bits, from k = 14 for four slots and from \
              k = 15 for two.",

@@ -5,7 +5,7 @@ use std::error::Error;
 use malkoha::{Inserted, theory};
 use malkoha_figure::{Curve, Figure, Panel, Scale};
 
-use super::layouts::{self, LEGEND, Layout};
+use super::layouts::{self, Layout, NAMES};
 use crate::papers::{Exhibit, Paper, Piece, Size};
 use crate::record::{Record, Row};
 use crate::table::{Cell, Table};
@@ -90,17 +90,17 @@ fn show(record: &Record) -> Vec<Piece> {
             layouts::of_any_load()
                 .map(|layout| layout.curve(rows(record, "walks", layout), "steps", "share")),
         );
-    let least = record
-        .rows()
-        .filter(|row| row.text("side") == "sizes")
-        .map(|row| row.number("share"))
-        .fold(1.0, f64::min);
+    let shares = || record.rows().filter(|row| row.text("side") == "sizes").map(|row| row.number("share"));
+    let range = (
+        (shares().fold(1.0, f64::min) * 100.0).floor() / 100.0,
+        (shares().fold(1.0, f64::max) * 100.0).ceil() / 100.0,
+    );
     let sizes = EXPONENTS.map(|k| {
         let of = |layout: Layout| {
             let rows = rows(record, "sizes", layout).filter(|row| row.is("k", k));
             layout.curve(rows, "slots", "share")
         };
-        let scale = y().between((least * 100.0).floor() / 100.0, 1.005);
+        let scale = y().between(range.0, range.1);
         Panel::new(format!("rate 2^-{k}, 10 000 steps"), Scale::logarithmic("slots", 2), scale)
             .with(layouts::of_any_load().map(of))
     });
@@ -111,7 +111,7 @@ fn show(record: &Record) -> Vec<Piece> {
     let mut pieces = vec![
         Piece::Text(format!(
             "The load at which the first insert fails, as a share of the threshold, without a stash; keys are inserted if the \
-             filter does not report them. {LEGEND} The paper's points (10^9 slots) are not given as numbers; it concludes that 10 000 \
+             filter does not report them. {NAMES} The paper's points (10^9 slots) are not given as numbers; it concludes that 10 000 \
              to 20 000 steps come close to the thresholds, that loads do not depend on the rate but for k = 4, where they are \
              lower, and that they fall slightly with the size."
         )),

@@ -46,6 +46,9 @@ pub(super) const LEGEND: &str = "(b, l) are buckets and (w, l) windows of l slot
     the paper has them. Ours: offsets that reach 2^14 places (local), offsets of which 96 of 256 stay in the cache line \
     (near), windows of three, sorted buckets of four, and those planned for a higher load (dense).";
 
+/// Where the names are explained, for all texts but the first.
+pub(super) const NAMES: &str = "Layouts are named as under Table 1.";
+
 /// The layouts without the one that is only planned for another load.
 pub(super) fn of_any_load() -> impl Iterator<Item = Layout> {
     ALL.into_iter().filter(|layout| layout.variant != "+dense")

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use super::layouts::{self, LEGEND, Layout};
+use super::layouts::{self, Layout, NAMES};
 use super::races;
 use crate::contestants::Way;
 use crate::papers::{Exhibit, Paper, Piece, Size};
@@ -109,7 +109,7 @@ fn show(record: &Record) -> Vec<Piece> {
         "One thread, in tables of {slots} slots of 16 bits or as much memory; the paper has 2^30 slots, on an AMD Ryzen 9 9950X with DDR5 \
          memory. Million keys per second; half of the keys that are looked up are present. Ours are inserted and found one by one and, \
          behind the plus sign, built and found as slices; what the memory allows is two random lines a key. C is bits per key over \
-         -log2 of the measured rate: the published values are reproduced by that, not by -log2 of the rate asked for. {LEGEND}"
+         -log2 of the measured rate: the published values are reproduced by that, not by -log2 of the rate asked for. {NAMES}"
     ))];
     for (at_k, k) in EXPONENTS.into_iter().enumerate() {
         let mut table = Table::new(

@@ -47,9 +47,10 @@ impl Subject for Filter {
 pub(super) type Keys = (&'static str, fn(u64) -> u64);
 
 pub(super) const RANDOM: Keys = ("random", |number| KeyHasher::new(77).number(number).to_raw());
-pub(super) const STRUCTURED: [Keys; 3] = [
+pub(super) const STRUCTURED: [Keys; 4] = [
     ("counting", |number| number),
     ("multiples of 2^32", |number| number << 32),
+    ("bits of doubles", |number| (number as f64).to_bits()),
     ("pairs of small numbers", |number| (number >> 10) << 40 | (number & 1023)),
 ];
 
