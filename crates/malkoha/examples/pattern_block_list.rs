@@ -53,16 +53,16 @@ impl BlockList {
         }
         let blocked = self.exact.read().expect("nobody panics with it").contains(&address);
         if blocked {
-            self.meter.confirm()
+            self.meter.confirm();
         } else {
-            self.meter.refute()
+            self.meter.refute();
         }
         blocked
     }
 }
 
 /// Half of the list is exchanged while four threads ask.
-pub fn run() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (most, rate) = (10_000u32, 0.01);
     let list = BlockList::new(u64::from(most), rate)?;
     let evil = |number: u32| Ipv4Addr::from(0x0A00_0000 + number);

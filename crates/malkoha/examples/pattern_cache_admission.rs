@@ -45,7 +45,7 @@ impl Cache {
 }
 
 /// Half of the requests are for one of 900 popular keys, the other half is a scan that never comes back.
-pub fn run() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (capacity, requests) = (1_000, 200_000u64);
     let window = Generations::of_keys(&Spec::new(8 * capacity as u64, 0.01), 4)?;
     assert!(window.stats().memory_bytes < 32 * capacity as u64, "the doorkeeper is small beside the cache");

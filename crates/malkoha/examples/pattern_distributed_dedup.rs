@@ -26,7 +26,7 @@ fn empty() -> Result<Filter, malkoha::Error> {
 }
 
 /// A week of orders, each of which arrives twice, and its roll-up.
-pub fn run() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut days: Vec<Vec<Filter>> = Vec::new();
     let mut processed = 0;
     for day in 0..DAYS as u64 {
@@ -38,7 +38,7 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
                 match today[node_of(&id)].insert_unique(id.as_str())? {
                     Inserted::Stored => processed += 1,
                     Inserted::Seen => {
-                        assert!(producer == 1 || number > 0, "nothing is seen in an empty filter")
+                        assert!(producer == 1 || number > 0, "nothing is seen in an empty filter");
                     }
                 }
             }

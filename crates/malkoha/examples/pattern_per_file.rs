@@ -41,7 +41,7 @@ impl Table {
 }
 
 /// Ten files, and a compaction of two of them.
-pub fn run() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("malkoha-per-file-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     // Ten files; file f has the numbers f, f + 10, f + 20 and so on.

@@ -26,8 +26,8 @@ impl Store {
     }
 
     fn put(&mut self, key: u64, value: String) -> Result<(), Box<dyn std::error::Error>> {
-        if self.values.contains_key(&key) {
-            self.values.insert(key, value);
+        if let Some(known) = self.values.get_mut(&key) {
+            *known = value;
             return Ok(());
         }
         // The filter first: if it refuses, the store must not hold a key that the filter denies.
@@ -59,7 +59,7 @@ impl Store {
 }
 
 /// Twenty times as many keys as the store holds pass through it.
-pub fn run() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (capacity, rate) = (5_000, 0.01);
     let mut store = Store::new(capacity, rate)?;
     for key in 0..20 * capacity as u64 {

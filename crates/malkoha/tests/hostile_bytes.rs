@@ -112,6 +112,8 @@ fn absurd_numbers_are_refused_by_name() {
         ("sorted", 144, 3, "tag bits"),
         ("sorted", 144, 61, "tag bits"),
         ("windowed-3", 144, u64::MAX, "tag bits"),
+        ("flexible-4-values-5", 144, 6, "tag bits"),
+        ("windowed-3-values-8", 144, 65, "tag bits"),
         ("simplified-4", 160, 0, "subtable bits"),
         ("simplified-4", 160, 41, "subtable bits"),
         ("flexible-4", 176, 0, "most offset"),
@@ -123,6 +125,8 @@ fn absurd_numbers_are_refused_by_name() {
         ("sorted", 200, 0, "stash entries"),
         ("sorted", 208, 0, "most steps"),
         ("sorted", 208, 1_000_001, "most steps"),
+        ("sorted", 216, 17, "value bits"),
+        ("sorted-values-16", 216, u64::MAX, "value bits"),
         ("bloom", 256, 0, "bits or blocks"),
         ("bloom", 256, u64::MAX, "table bytes"),
         ("blocked-2", 256, u64::MAX, "table bytes"),
@@ -200,6 +204,16 @@ fn impossible_content_is_refused() {
     };
     refuse("flexible-4", &stamped(width("flexible-4")), fingerprint);
     refuse("windowed-2", &stamped(width("windowed-2")), fingerprint);
+    // The highest bit of a tag with a value is the value's.
+    for name in ["classic-2-values-3", "flexible-4-values-5", "windowed-3-values-8"] {
+        refuse(name, &stamped(width(name)), "a value and no fingerprint");
+    }
+    // Upper parts 0, 0, 0 and 8 have the number 330.
+    refuse(
+        "sorted-values-16",
+        &|table| table[..2].copy_from_slice(&[0x4A, 0x01]),
+        "a value and no fingerprint",
+    );
     // Simplified: upper bits of a fingerprint whose lowest are all zero.
     refuse("simplified-4", &stamped(width("simplified-4")), fingerprint);
     // Windows of three: the highest tags are beyond the last fingerprint.
@@ -265,7 +279,8 @@ fn impossible_stashes_are_refused() {
     refuse(&|stash| stash[8..16].copy_from_slice(&0u64.to_le_bytes()), "a fingerprint that no key has");
     refuse(&|stash| stash[8..16].copy_from_slice(&u64::MAX.to_le_bytes()), "a fingerprint that no key has");
     refuse(&|stash| stash[24..32].copy_from_slice(&0u64.to_le_bytes()), "out of order");
-    refuse(&|stash| stash[16] = 1, "a value");
+    refuse(&|stash| stash[16] = 1, "a value that is too wide");
+    refuse(&|stash| stash[18] = 1, "a value of more than 16 bits");
 }
 
 /// What is mapped without being verified may hold anything.
@@ -292,6 +307,9 @@ fn damaged_maps_answer_something() {
                 let found = mapped.contains(&key);
                 assert_eq!(mapped.contains_slice(&[key]), [found]);
                 let _ = mapped.count(&key);
+                let values = mapped.get(&key);
+                assert_eq!(values.is_ok(), mapped.geometry().value_bits() > 0);
+                assert!(values.is_ok_and(|values| values.is_empty() != found) || !name.contains("values"));
             }
             let _ = format!("{} {mapped:?} {}", mapped.len(), mapped.stats());
             assert!(

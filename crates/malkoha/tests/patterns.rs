@@ -2,7 +2,7 @@
 
 macro_rules! patterns {
     ($($name:ident $path:literal),* $(,)?) => {$(
-        #[allow(dead_code, unreachable_pub, missing_docs, reason = "a program of its own, whose main is not called here")]
+        #[allow(dead_code, reason = "a program of its own, whose main is not called here")]
         #[path = $path]
         mod $name;
 

@@ -3,7 +3,7 @@
 mod common;
 
 use malkoha::testing::Stream;
-use malkoha::{Error, Filter, Kind, Spec};
+use malkoha::{Error, Filter, Kind, Sharded, Spec};
 
 /// A filter with so many copies, among them several of one key, so that some are in the stash; and the copies.
 fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, Vec<(u64, u16)>) {
@@ -96,5 +96,31 @@ fn filters_whose_values_differ_in_width_are_not_merged() {
         }
         let refused = two.clone().merge(&three).unwrap_err().to_string();
         assert!(refused.contains("value bits (2 and 3)") || refused.contains("places"), "{kind}: {refused}");
+    }
+}
+
+#[test]
+fn sharded_filters_keep_values_from_several_threads_and_in_bytes() {
+    for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Classic(4)] {
+        let filter = Spec::new(20_000, 1e-3).kind(kind).values(9).sharded(4).build().unwrap();
+        let value = |key: u64| (key * 7 % 512) as u16;
+        std::thread::scope(|scope| {
+            for keys in [0..10_000u64, 10_000..20_000] {
+                let filter = &filter;
+                scope.spawn(move || {
+                    for key in keys {
+                        filter.insert_with(&key, 0).unwrap();
+                        assert_eq!(filter.update(&key, 0, value(key)), Ok(true));
+                    }
+                });
+            }
+        });
+        let again = Sharded::from_bytes(&filter.to_bytes().unwrap()).unwrap();
+        for key in 0..20_000u64 {
+            assert!(again.get(&key).unwrap().contains(&value(key)), "{kind} lost the value of {key}");
+            assert_eq!(filter.remove_with(&key, value(key)), Ok(true), "{kind}");
+        }
+        assert!(filter.is_empty());
+        assert_eq!(filter.insert_with(&1u64, 512), Err(Error::Value { got: 512, bits: 9 }));
     }
 }

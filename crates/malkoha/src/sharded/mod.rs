@@ -21,6 +21,7 @@ mod merge;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use core::fmt;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};

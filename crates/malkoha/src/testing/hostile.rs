@@ -35,6 +35,7 @@ pub fn provoke(bytes: &[u8]) -> Result<(), Error> {
         if stream.below(2) == 0 {
             let _ = filter.remove(&key);
         }
+        provoke_values(&mut filter, &mut stream);
     }
     let keys: Vec<u64> = (0..inserts).map(|_| stream.draw()).collect();
     let _ = filter.extend(&keys, 2);
@@ -49,12 +50,26 @@ pub fn provoke(bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Does with a filter what only those with values can do.
+fn provoke_values(filter: &mut Filter, stream: &mut Stream) {
+    let (key, values) = (stream.draw(), 1u64 << filter.geometry().value_bits());
+    #[expect(clippy::cast_possible_truncation, reason = "at most 16 bits")]
+    let [old, new] = [(); 2].map(|()| stream.below(values) as u16);
+    if filter.insert_with(&key, old).is_ok() {
+        assert_eq!(filter.update(&key, old, new), Ok(true), "a value that is stored can be changed");
+        assert!(filter.get(&key).is_ok_and(|values| values.contains(&new)), "and is found");
+    }
+    let _ = filter.remove_with(&stream.draw(), new);
+    let _ = filter.extend_with(&[key, key], &[old, new], 1);
+}
+
 /// Asks a filter everything that can be asked without changing it.
 pub fn look_at(filter: &Filter) {
     let keys: Vec<u64> = (0..100).collect();
     for (key, found) in keys.iter().zip(filter.contains_slice(&keys)) {
         assert_eq!(filter.contains(key), found, "a slice answers as single calls do");
         let _ = filter.count(key);
+        let _ = filter.get(key);
     }
     let copy = filter.clone();
     assert!(copy == *filter, "a copy is equal");
