@@ -68,7 +68,7 @@ impl Draws {
 }
 
 /// A way to scatter the bits of a key over a block: [`Random`], [`Distinct`] or [`Spread`].
-pub trait Scatter: Clone + Send + Sync + core::fmt::Debug + 'static {
+pub trait Scatter: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// Its name.
     const PATTERN: Pattern;
 
