@@ -181,6 +181,10 @@ pub(crate) struct ScaleArgs {
     #[arg(long, default_value_t = 4.0)]
     pub(crate) memory: f64,
 
+    /// Keys that are looked up in one turn.
+    #[arg(long, default_value_t = 4 << 20)]
+    pub(crate) queries: usize,
+
     /// Pages under the tables.
     #[arg(long, default_value = "huge")]
     pub(crate) pages: PageSize,

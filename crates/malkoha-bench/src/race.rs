@@ -23,7 +23,7 @@ use crate::memory;
 
 /// Where keys begin that are never stored: those that are looked up, and those that the rate is measured with.
 const ABSENT: u64 = 1 << 40;
-const STRANGERS: u64 = 1 << 41;
+pub(crate) const STRANGERS: u64 = 1 << 41;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,7 +327,7 @@ fn find_in_threads(
 }
 
 /// Keys to look up in random order, of which so many per cent are below `stored` and the others never stored.
-fn queries(count: usize, stored: u64, percent: u64) -> Vec<u64> {
+pub(crate) fn queries(count: usize, stored: u64, percent: u64) -> Vec<u64> {
     let (coin, draw) = (KeyHasher::new(2), KeyHasher::new(3));
     let stored = usize::try_from(stored).unwrap_or(usize::MAX);
     let query = |at: u64| {

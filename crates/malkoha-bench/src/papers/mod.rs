@@ -5,6 +5,10 @@
 //! every test run.
 
 mod cuckoo;
+mod eppstein;
+mod fan;
+mod scale;
+mod strangers;
 
 use std::error::Error;
 use std::fmt;
@@ -25,10 +29,12 @@ pub(crate) enum Paper {
     Bloom,
     Fan,
     Eppstein,
+    /// No paper: how cost grows with the number of keys.
+    Scale,
 }
 
 impl Paper {
-    pub(crate) const ALL: [Self; 4] = [Self::Cuckoo, Self::Bloom, Self::Fan, Self::Eppstein];
+    pub(crate) const ALL: [Self; 5] = [Self::Cuckoo, Self::Bloom, Self::Fan, Self::Eppstein, Self::Scale];
 }
 
 impl fmt::Display for Paper {
@@ -38,6 +44,7 @@ impl fmt::Display for Paper {
             Self::Bloom => "Schmitz, Zentgraf, Rahmann: Blocked Bloom Filters with Choices",
             Self::Fan => "Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter",
             Self::Eppstein => "Eppstein: Cuckoo Filter, Simplification and Analysis",
+            Self::Scale => "Scale",
         })
     }
 }
@@ -95,7 +102,7 @@ pub(crate) struct Exhibit {
 
 /// All of them, in the order of the papers.
 pub(crate) fn exhibits() -> Vec<Exhibit> {
-    cuckoo::exhibits()
+    [cuckoo::exhibits(), fan::exhibits(), eppstein::exhibits(), vec![scale::EXHIBIT]].concat()
 }
 
 /// Runs the exhibits that are asked for, writes their records, and what follows from them.
