@@ -63,13 +63,12 @@ impl Scale {
             None => (0.0, 1.0),
         };
         let step = step(most - least, self.kind);
-        let values = match self.range {
-            Some(_) => (least, most),
+        let values = if self.range.is_some() {
+            (least, most)
+        } else {
             // A logarithm may miss a round number by a hair.
-            None => {
-                let from = (least / step + HAIR).floor() * step;
-                (from, ((most / step - HAIR).ceil() * step).max(from + step))
-            }
+            let from = (least / step + HAIR).floor() * step;
+            (from, ((most / step - HAIR).ceil() * step).max(from + step))
         };
         Axis { values, pixels, step, kind: self.kind }
     }

@@ -75,11 +75,17 @@ impl Curve {
         match self.style {
             Style::Measured => {
                 drawing.curve(places, self.colour(), "");
-                places.iter().for_each(|place| drawing.dot(*place, self.colour()));
+                for place in places {
+                    drawing.dot(*place, self.colour());
+                }
             }
             Style::Line => drawing.curve(places, self.colour(), ""),
             Style::Dashed => drawing.curve(places, self.colour(), "5 4"),
-            Style::Hollow => places.iter().for_each(|place| drawing.ring(*place, self.colour())),
+            Style::Hollow => {
+                for place in places {
+                    drawing.ring(*place, self.colour());
+                }
+            }
         }
     }
 }

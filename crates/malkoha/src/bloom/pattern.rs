@@ -133,7 +133,7 @@ impl Scatter for Random {
             }
             left = left.saturating_sub(2 * NUMBERS);
         }
-        missing.into_iter().fold(false, |any, missing| any | (missing == 0))
+        missing.into_iter().map(|missing| u32::from(missing == 0)).fold(0, |any, one| any | one) != 0
     }
 
     fn share(&self, block: &Block) -> f64 {
