@@ -141,7 +141,7 @@ impl Axis {
                 // Not minus zero.
                 format!("{:.decimals$}", measure + 0.0)
             }
-            Kind::Logarithmic(base) => format!("{base}^{measure:.0}"),
+            Kind::Logarithmic(base) => format!("{base}^{:.0}", measure + 0.0),
         }
     }
 }
@@ -159,6 +159,7 @@ mod tests {
         assert_eq!(names(&Scale::linear(""), [0.0, 1.0]), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(names(&Scale::linear(""), [3.0, 20.0]), ["0", "5", "10", "15", "20"]);
         assert_eq!(names(&Scale::logarithmic("", 10), [1e3, 2e6]), ["10^3", "10^4", "10^5", "10^6", "10^7"]);
+        assert_eq!(names(&Scale::logarithmic("", 10), [1.0, 10.0]), ["10^0", "10^1"]);
         assert_eq!(names(&Scale::linear("").between(0.9, 1.0), [0.0, 5.0]).first().unwrap(), "0.90");
     }
 
