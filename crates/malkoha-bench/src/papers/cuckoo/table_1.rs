@@ -135,7 +135,8 @@ fn show(record: &Record) -> Vec<Piece> {
         )),
         Piece::Table(published),
         Piece::Text(format!(
-            "All kinds of ours. {LEGEND} Steps are those of inserts that find both places full; every step may miss the cache."
+            "All kinds of ours. {LEGEND} Steps are those of inserts that find both places full; every step may miss the cache. \
+             The prediction for windows of three is for fractions of bits; slots have whole ones, and the rate is lower for it."
         )),
         Piece::Table(ours),
     ]
