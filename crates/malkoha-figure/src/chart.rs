@@ -13,7 +13,7 @@ const PANEL: (f64, f64) = (330.0, 250.0);
 /// Room around the axes of a panel: left, top, right, below.
 const MARGIN: (f64, f64, f64, f64) = (58.0, 34.0, 18.0, 46.0);
 const LEGEND_ROW: f64 = 18.0;
-const LEGEND_ENTRY: f64 = 210.0;
+const LEGEND_ENTRY: f64 = 230.0;
 
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
