@@ -46,6 +46,15 @@ impl Operation {
         }
     }
 
+    /// The same with another number of threads; removing has one.
+    pub(crate) fn with_threads(self, threads: usize) -> Self {
+        match self {
+            Self::Insert { way, .. } => Self::Insert { way, threads },
+            Self::Find { way, percent, .. } => Self::Find { way, percent, threads },
+            Self::Remove => Self::Remove,
+        }
+    }
+
     pub(crate) fn threads(self) -> usize {
         match self {
             Self::Insert { threads, .. } | Self::Find { threads, .. } => threads,
@@ -59,6 +68,7 @@ impl fmt::Display for Operation {
         let slice = |way: &Way| if *way == Way::OneByOne { "" } else { "[]" };
         let name = match self {
             Self::Insert { way: Way::Build, .. } => "build".to_owned(),
+            Self::Insert { way: Way::Unique, .. } => "unique[]".to_owned(),
             Self::Insert { way, .. } => format!("insert{}", slice(way)),
             Self::Find { way, percent, .. } => format!("find{} {percent}", slice(way)),
             Self::Remove => "remove[]".to_owned(),
@@ -295,6 +305,10 @@ impl<'a> Race<'a> {
             let limit = self.limit(Access::Modify, 1);
             let keys = &self.keys[turn * removed..][..removed];
             for lane in &mut self.lanes {
+                // Keys that were seen and not stored cannot be removed.
+                if lane.entry.insert_ways(&self.args.fill_by).last() == Some(&Way::Unique) {
+                    continue;
+                }
                 warm(&*lane.filter, Way::OneByOne, keys, &mut self.answers);
                 let (time, count) = measure::time(|| lane.filter.remove(keys));
                 let Some(count) = count else { continue };

@@ -11,9 +11,9 @@ const COLOURS: [&str; 10] = [
 
 const PANEL: (f64, f64) = (330.0, 250.0);
 /// Room around the axes of a panel: left, top, right, below.
-const MARGIN: (f64, f64, f64, f64) = (58.0, 34.0, 16.0, 46.0);
+const MARGIN: (f64, f64, f64, f64) = (58.0, 34.0, 18.0, 46.0);
 const LEGEND_ROW: f64 = 18.0;
-const LEGEND_ENTRY: f64 = 210.0;
+const LEGEND_ENTRY: f64 = 230.0;
 
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,15 +83,23 @@ impl Curve {
         match self.style {
             Style::Measured => {
                 drawing.curve(places, self.colour(), "");
-                places.iter().for_each(|place| drawing.dot(*place, self.colour()));
+                for place in places {
+                    drawing.dot(*place, self.colour());
+                }
             }
             Style::Broken => {
                 drawing.curve(places, self.colour(), "6 3");
-                places.iter().for_each(|place| drawing.dot(*place, self.colour()));
+                for place in places {
+                    drawing.dot(*place, self.colour());
+                }
             }
             Style::Line => drawing.curve(places, self.colour(), ""),
             Style::Dashed => drawing.curve(places, self.colour(), "5 4"),
-            Style::Hollow => places.iter().for_each(|place| drawing.ring(*place, self.colour())),
+            Style::Hollow => {
+                for place in places {
+                    drawing.ring(*place, self.colour());
+                }
+            }
         }
     }
 }
@@ -137,11 +145,13 @@ impl Panel {
         }
         drawing.text((f64::midpoint(x0, x1), y0 + 34.0), Anchor::Middle, INK, &self.x.label);
         drawing.upright((left + 14.0, f64::midpoint(y0, y1)), INK, &self.y.label);
+        drawing.begin_clip((x0 - 6.0, y1 - 6.0), (x1 + 6.0, y0 + 6.0));
         for curve in &self.curves {
             let shown = curve.points.iter().filter(|point| self.x.shows(point.0) && self.y.shows(point.1));
             let places: Vec<_> = shown.map(|point| (x.at(point.0), y.at(point.1))).collect();
             curve.draw(drawing, &places);
         }
+        drawing.end_clip();
     }
 }
 
@@ -188,7 +198,7 @@ impl Figure {
         let (width, height) = (PANEL.0 * self.columns as f64, PANEL.1 * rows as f64);
         let legend = self.legend();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a handful")]
-        let beside = ((width - MARGIN.0) / LEGEND_ENTRY).max(1.0) as usize;
+        let beside = (width / LEGEND_ENTRY).max(1.0) as usize;
         let legend_height = LEGEND_ROW * legend.len().div_ceil(beside) as f64 + 12.0;
         let mut drawing = Drawing::new(width, height + legend_height);
         for (at, panel) in self.panels.iter().enumerate() {

@@ -269,7 +269,6 @@ pub enum Error {
 }
 
 impl fmt::Display for Error {
-    #[expect(clippy::too_many_lines, reason = "one arm for each variant")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoKeys => f.write_str("a filter for 0 keys is not possible; ask for at least 1"),

@@ -109,7 +109,7 @@ pub(crate) fn exhibits() -> Vec<Exhibit> {
 
 /// Runs the exhibits that are asked for, writes their records, and what follows from them.
 pub(crate) fn run(args: &AllArgs) -> Result<(), Box<dyn Error>> {
-    let size = match (args.tiny, args.full) {
+    let size = match (args.sizes.tiny, args.sizes.full) {
         (true, _) => Size::Tiny,
         (_, true) => Size::Full,
         _ => Size::Quick,
@@ -158,7 +158,7 @@ fn chosen(names: &[String]) -> Result<Vec<Exhibit>, Box<dyn Error>> {
 fn folders(args: &AllArgs) -> Folders {
     match &args.out {
         Some(out) => Folders { records: out.join("records"), docs: out.clone() },
-        None if args.full => Folders::committed(),
+        None if args.sizes.full => Folders::committed(),
         None => {
             let out = PathBuf::from("target/tables");
             Folders { records: out.join("records"), docs: out }

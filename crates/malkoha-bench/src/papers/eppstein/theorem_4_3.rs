@@ -193,7 +193,13 @@ fn show(record: &Record) -> Vec<Piece> {
     }
     let mut ours = Table::new(
         "",
-        &["filter", "fewest bits of fingerprint", "load", "fillings that failed", "most keys in the stash"],
+        &[
+            "filter",
+            "bits of fingerprint, at least",
+            "load",
+            "fillings that failed",
+            "most keys in the stash",
+        ],
     );
     for row in record.rows().filter(|row| row.text("part") == "engine") {
         ours.push(vec![
@@ -226,8 +232,9 @@ fn show(record: &Record) -> Vec<Piece> {
         Piece::Table(table),
         Piece::Figure(figure(record)),
         Piece::Text(format!(
-            "The engine's own rule is less demanding than the theorem's, since a stash takes what is left over: the shortest \
-             fingerprints that it accepts for {} keys, when asked for a rate of one half, and {} fillings with them to the planned load.",
+            "The engine asks for other things: fingerprints long enough for the load, and so few keys left over that the stash takes them. The \
+             shortest fingerprints that it accepts for {} keys, when asked for a rate of one half, and {} fillings with them to the planned \
+             load (powers of two and whole subtables leave slots empty here):",
             engine.map_or("?", |row| row.text("n")),
             engine.map_or("?", |row| row.text("trials")),
         )),
@@ -243,14 +250,14 @@ fn shortfall(record: &Record) -> String {
         let needed = enough(&rows)?;
         // The least whole number above the condition.
         (needed > condition.floor() + 1.0)
-            .then(|| format!("{needed} instead of {condition:.1} for blocks of {block}"))
+            .then(|| format!("{needed} bits instead of {condition:.1} for blocks of {block}"))
     });
     let short: Vec<_> = short.collect();
     if short.is_empty() {
         return "Nothing fails from the sufficient length on. ".to_owned();
     }
     format!(
-        "The condition alone did not suffice here ({} bits were needed): it leaves out Lemma 4.1's condition on the balance of subtables, which is \
+        "The condition alone did not suffice here ({}): it leaves out Lemma 4.1's condition on the balance of subtables, which is \
          insignificant for ever larger n and the stricter one at these. ",
         short.join(", ")
     )

@@ -231,7 +231,7 @@ fn figure(record: &Record) -> Figure {
         Panel::new(
             "Simplified, against the naive bound",
             Scale::linear("keys in each stash").between(0.0, most.ceil()),
-            Scale::linear("rate over the bound of 5.1").between(0.0, 6.0),
+            Scale::linear("rate over the bound of 5.1").between(0.0, 10.0),
         )
         .with([Curve::dashed("Theorem 5.1", 9, vec![(0.0, 1.0), (most.ceil(), 1.0)])])
         .with([Curve::points("simplified:4", 1, by_stash(Kind::Simplified(4), over))])

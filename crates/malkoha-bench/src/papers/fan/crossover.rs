@@ -7,7 +7,7 @@ use malkoha_figure::{Curve, Figure, Panel, Scale};
 
 use crate::papers::strangers::{ask, deviations};
 use crate::papers::{Exhibit, Paper, Piece, Size};
-use crate::record::Record;
+use crate::record::{Record, Row};
 use crate::table::{Cell, Table};
 
 pub(super) const EXHIBIT: Exhibit = Exhibit {
@@ -148,24 +148,36 @@ fn show(record: &Record) -> Vec<Piece> {
 }
 
 fn figure(record: &Record) -> Figure {
-    let optimum = |k: f64| k * std::f64::consts::LOG2_E;
-    let panel = |title: &str, y: Scale, of: fn(f64, f64) -> f64| {
-        let lines = CASES.into_iter().enumerate().map(|(colour, (_, _, name))| {
-            let points = sizes(record, name).into_iter().map(|(k, bits)| ((-k).exp2(), of(k, bits)));
-            Curve::line(name, colour, points.collect())
-        });
-        let k = -PUBLISHED.log2();
-        Panel::new(title, Scale::logarithmic("rate", 2), y).with(lines).with([Curve::hollow(
-            "published crossover",
-            9,
-            vec![(PUBLISHED, of(k, optimum(k)))],
-        )])
+    let relative = |k: f64, bits: f64| bits / (k * std::f64::consts::LOG2_E);
+    let curves = |of: &dyn Fn(&str, usize) -> Curve| {
+        CASES.into_iter().enumerate().map(|(colour, (_, _, name))| of(name, colour)).collect::<Vec<_>>()
     };
+    let measured = |name: &str, colour: usize| {
+        let rows = record.rows().filter(|row| row.text("filter") == name && row.number("hits") > 0.0);
+        let rate = |row: &Row<'_>| row.number("hits") / row.number("strangers");
+        Curve::points(name, colour, rows.map(|row| (rate(&row), row.number("bits_per_key"))).collect())
+    };
+    let planned = |name: &str, colour: usize| {
+        let points = sizes(record, name).into_iter().map(|(k, bits)| ((-k).exp2(), relative(k, bits)));
+        Curve::line(name, colour, points.collect())
+    };
+    let published = |bits: f64| [Curve::hollow("published crossover", 9, vec![(PUBLISHED, bits)])];
+    let rate = || Scale::logarithmic("rate", 2);
     Figure::new(vec![
-        panel("Bits per key", Scale::linear("bits per key").between(0.0, 40.0), |_, bits| bits),
-        panel("Size over 1.443 log2(1/rate)", Scale::linear("relative size").between(0.7, 2.3), |k, bits| {
-            bits / (k * std::f64::consts::LOG2_E)
-        }),
+        Panel::new(
+            "Bits per key, rates as measured",
+            rate().between(2f64.powi(-13), 0.5),
+            Scale::linear("bits per key"),
+        )
+        .with(curves(&measured))
+        .with(published(-PUBLISHED.log2() * std::f64::consts::LOG2_E)),
+        Panel::new(
+            "Planned size over 1.443 log2(1/rate)",
+            rate().between(2f64.powi(-16), 0.5),
+            Scale::linear("relative size").between(0.8, 2.0),
+        )
+        .with(curves(&planned))
+        .with(published(1.0)),
     ])
 }
 

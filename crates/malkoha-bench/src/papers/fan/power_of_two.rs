@@ -148,7 +148,7 @@ fn figure(record: &Record) -> Figure {
     let panel = |(at, (_, name)): (usize, (Distance, &str))| {
         let curve = |(colour, eighths): (usize, usize)| {
             let percent = points(record, name, eighths).into_iter().map(|(load, lost)| (load, 100.0 * lost));
-            let name = format!("m = {:.3} of a power of two", eighths as f64 / 8.0);
+            let name = format!("m = {:.3} of 2^x", eighths as f64 / 8.0);
             Curve::points(name, colour, percent.collect())
         };
         let ours = OURS.map(|(_, _, name)| EIGHTHS.map(|eighths| points(record, name, eighths)));

@@ -165,7 +165,11 @@ fn figure() -> Figure {
     let keys = || Scale::linear("million keys").between(40.0, 260.0);
     let dots = PUBLISHED.into_iter().map(|(name, bytes)| {
         let colour = shown.iter().position(|shown| *shown == name).unwrap_or(0);
-        Curve::hollow(format!("{name}, published"), colour, vec![(KEYS as f64 / 1e6, bytes)])
+        Curve::hollow(
+            format!("published, {}", name.split(',').next().unwrap_or(name)),
+            colour,
+            vec![(KEYS as f64 / 1e6, bytes)],
+        )
     });
     Figure::new(vec![
         Panel::new("Memory", keys(), Scale::linear("MB"))

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use malkoha::{Kind, theory};
+
 use crate::cli::SpeedArgs;
 use crate::contestants::{self, Way};
 use crate::memory::PageSize;
@@ -21,17 +23,19 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     check,
 };
 
-/// What is published of a filter.
+/// What is published of a filter, and how many million keys a second the authors' own program inserts: the comment at its
+/// head (`benchmarks/conext-table3.cc` of efficient/cuckoofilter, on a Core i7-4790) says it of two.
 struct Published {
     filter: &'static str,
     bits_per_key: f64,
     rate: f64,
+    inserts: f64,
 }
 
 const PUBLISHED: [Published; 3] = [
-    Published { filter: "classic:4@9", bits_per_key: 12.60, rate: 0.0019 },
-    Published { filter: "semisorted@10", bits_per_key: 12.58, rate: 0.0009 },
-    Published { filter: "bloom@9", bits_per_key: 13.00, rate: 0.0019 },
+    Published { filter: "classic:4@9", bits_per_key: 12.60, rate: 0.0019, inserts: 5.86 },
+    Published { filter: "semisorted@10", bits_per_key: 12.58, rate: 0.0009, inserts: 4.10 },
+    Published { filter: "bloom@9", bits_per_key: 13.00, rate: 0.0019, inserts: f64::NAN },
 ];
 
 /// Ours, at the two rates: 2^-9 as the classic filter, 2^-10 as the semi-sorted one.
@@ -98,6 +102,7 @@ fn show(record: &Record) -> Vec<Piece> {
             "bits per key",
             "rate in %",
             "C",
+            "million inserts per second, published",
             "million inserts per second",
             "built",
             "finds of slices",
@@ -106,44 +111,49 @@ fn show(record: &Record) -> Vec<Piece> {
     let names = PUBLISHED.iter().map(|published| published.filter).chain(OURS);
     for filter in names {
         let published = PUBLISHED.iter().find(|published| published.filter == filter);
+        let theirs = |of: &dyn Fn(&Published) -> f64| Cell::number(published.map_or(f64::NAN, of), 2);
         let number = |column, decimals| Cell::number(of(record, filter, "insert", column), decimals);
         let mut row = vec![
             Cell::text(filter),
-            published.map_or(Cell::Missing, |published| Cell::number(published.bits_per_key, 2)),
-            published.map_or(Cell::Missing, |published| Cell::number(100.0 * published.rate, 2)),
+            theirs(&|published| published.bits_per_key),
+            theirs(&|published| 100.0 * published.rate),
             number("bits_per_key", 2),
             Cell::number(100.0 * of(record, filter, "insert", "rate"), 3),
             number("C", 3),
+            theirs(&|published| published.inserts),
         ];
         let speed = |operation: &str| Cell::number(of(record, filter, operation, "mkeys_per_s"), 1);
         row.extend(OPERATIONS.map(speed));
         table.push(row);
     }
     let bits = |filter: &str| of(record, filter, "insert", "bits_per_key");
-    let less = |ours: &str, theirs: f64| 100.0 * (1.0 - bits(ours) / theirs);
+    let change = |ours: &str, theirs: &Published| 100.0 * (bits(ours) / theirs.bits_per_key - 1.0);
     let [classic, semisorted, bloom] = &PUBLISHED;
     let slots = of(record, "classic:4@9", "insert", "slots");
+    let worse = PUBLISHED.iter().any(|published| change(published.filter, published) > 0.05);
     vec![
         Piece::Text(format!(
-            "Filters as large as {:.3} MiB hold (the paper's have 192 MiB), filled to their planned load; the paper fills its own \
-             until the first insert fails. The number behind @ is k for a promised rate of 2^-k. Our classic filter takes \
-             {:.1} % fewer bits per key than the published one, the semi-sorted one {:.1} %, Bloom {:.1} %: walks that look \
-             ahead fill 0.98 of the threshold where the published load is 0.952. At the rate of the published semi-sorted \
-             filter Sorted takes {:.1} % fewer bits, dense {:.1} %, and in any number of slots; at the rate of the published classic one \
-             {:.1} %, dense {:.1} %.",
+            "Filters that fill {:.3} MiB (the paper's fill 192), at their planned load; the paper inserts into its own until one insert fails. \
+             The number behind @ is k for a promised rate of 2^-k. Bits per key against the published ones: classic {:+.1} %, \
+             semi-sorted {:+.1} %, Bloom {:+.1} %; walks that look ahead plan for a load of {:.3}, where 12.60 bits are a load of 0.952.{} \
+             In any number of slots, at the rate of the semi-sorted filter, Sorted takes {:+.1} % and dense {:+.1} % against it; at the \
+             rate of the classic one {:+.1} % and {:+.1} %.",
             slots * contestants::SLOT_BITS as f64 / 8.0 / f64::from(1 << 20),
-            less("classic:4@9", classic.bits_per_key),
-            less("semisorted@10", semisorted.bits_per_key),
-            less("bloom@9", bloom.bits_per_key),
-            less("sorted@10", semisorted.bits_per_key),
-            less("sorted@10+dense", semisorted.bits_per_key),
-            less("sorted@9", classic.bits_per_key),
-            less("sorted@9+dense", classic.bits_per_key),
+            change(classic.filter, classic),
+            change(semisorted.filter, semisorted),
+            change(bloom.filter, bloom),
+            theory::planned_load(Kind::Classic(4)),
+            if worse { " Where that is more, the table is small and has slots to spare." } else { "" },
+            change("sorted@10", semisorted),
+            change("sorted@10+dense", semisorted),
+            change("sorted@9", classic),
+            change("sorted@9+dense", classic),
         )),
         Piece::Table(table),
         Piece::Text(
-            "Inserts one by one, then all keys at once, one thread; finds with half of the keys present. The texts at hand \
-             give no speeds of the paper."
+            "Inserts one by one, then all keys at once, on one thread; finds with half of the keys present. Published speeds are those that \
+             the authors' program reports for another machine, with filters filled until an insert fails: they show the order of \
+             magnitude and no more."
                 .to_owned(),
         ),
     ]
@@ -170,7 +180,7 @@ fn check(record: &Record) -> Result<(), String> {
     for filter in PUBLISHED.iter().map(|published| published.filter).chain(OURS) {
         let k = filter.split(['@', '+']).nth(1).and_then(|k| k.parse::<f64>().ok()).unwrap_or(f64::NAN);
         let rate = of(record, filter, "insert", "rate") * k.exp2();
-        let most = if small { 1.4 } else { 1.03 };
+        let most = if small { 1.4 } else { 1.06 };
         if !(0.5..most).contains(&rate) {
             return Err(format!("{filter} has {rate:.3} times its promised rate"));
         }
