@@ -146,7 +146,7 @@ fn show(record: &Record) -> Vec<Piece> {
         Piece::Text(words(record)),
         Piece::Figure(Figure::new(panels)),
         Piece::Text(
-            "log2 of the rate, plus k, at the size of a plain filter (below 0: better than the goal).".into(),
+            "log2 of the rate, plus k, at the size of a plain filter (below 0: better than the goal); counts below 100 are left out.".into(),
         ),
         Piece::Table(at_size_one(record)),
         Piece::Text(sizes_words(record)),
