@@ -39,11 +39,9 @@ pub(crate) enum Command {
     Tables(TablesArgs),
 }
 
-#[derive(Clone, Debug, Args)]
-pub(crate) struct AllArgs {
-    /// Names of tables and figures, as in cuckoo-table-2; all of them if none is given.
-    pub(crate) names: Vec<String>,
-
+/// How large the runs are.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct SizeArgs {
     /// Sizes at which all of them together take seconds, and prove nothing but that they work.
     #[arg(long, conflicts_with_all = ["quick", "full"])]
     pub(crate) tiny: bool,
@@ -56,6 +54,15 @@ pub(crate) struct AllArgs {
     /// The sizes of the committed records.
     #[arg(long)]
     pub(crate) full: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AllArgs {
+    /// Names of tables and figures, as in cuckoo-table-2; all of them if none is given.
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) sizes: SizeArgs,
 
     /// The folder for records, TABLES.md and figures; without it, --full replaces the committed ones and anything
     /// else goes to target/tables.
@@ -180,6 +187,10 @@ pub(crate) struct ScaleArgs {
     /// GiB for the filters; larger ones are left out, and the table says so.
     #[arg(long, default_value_t = 4.0)]
     pub(crate) memory: f64,
+
+    /// Keys that are looked up in one turn.
+    #[arg(long, default_value_t = 4 << 20)]
+    pub(crate) queries: usize,
 
     /// Pages under the tables.
     #[arg(long, default_value = "huge")]

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use malkoha::{Filter, Kind, Spec};
+use malkoha::{Filter, FullAt, Inserted, Kind, Spec};
 use malkoha_bench_peers::{Filling, Offer, Peer};
 
 use crate::access::Access;
@@ -54,6 +54,8 @@ pub(crate) enum Way {
     OneByOne,
     /// A slice at a time.
     Slice,
+    /// A slice at a time, storing the keys that are not found: the papers' lookup and insert.
+    Unique,
     /// All keys of the filter in one call that makes it.
     Build,
 }
@@ -129,7 +131,7 @@ impl Entry {
     pub(crate) fn insert_ways(&self, asked: &[Way]) -> Vec<Way> {
         match self {
             Self::Ours { .. } => {
-                let all = [Way::OneByOne, Way::Slice, Way::Build];
+                let all = [Way::OneByOne, Way::Slice, Way::Unique, Way::Build];
                 all.into_iter().filter(|way| asked.contains(way)).collect()
             }
             Self::Peer { offer, .. } if offer.filling == Filling::AllAtOnce => vec![Way::Build],
@@ -162,6 +164,18 @@ impl Entry {
     }
 }
 
+/// Stores the keys that the filter does not already report, and returns how many it stored.
+pub(crate) fn lookup_and_insert(filter: &mut Filter, keys: &[u64]) -> Result<u64, FullAt> {
+    const CHUNK: usize = 1 << 16;
+    let (mut stored, mut answers) = (0, Vec::with_capacity(CHUNK));
+    for chunk in keys.chunks(CHUNK) {
+        answers.clear();
+        filter.insert_unique_slice(chunk, &mut answers)?;
+        stored += answers.iter().filter(|answer| **answer == Inserted::Stored).count() as u64;
+    }
+    Ok(stored)
+}
+
 struct Ours {
     spec: Spec,
     filter: Filter,
@@ -176,6 +190,7 @@ impl Contestant for Ours {
                 }
             }
             Way::Slice => self.filter.insert_slice(keys)?,
+            Way::Unique => lookup_and_insert(&mut self.filter, keys).map(|_| ())?,
             Way::Build => self.filter = self.spec.threads(threads).build_from(keys)?,
         }
         Ok(())

@@ -23,7 +23,7 @@ use crate::memory;
 
 /// Where keys begin that are never stored: those that are looked up, and those that the rate is measured with.
 const ABSENT: u64 = 1 << 40;
-const STRANGERS: u64 = 1 << 41;
+pub(crate) const STRANGERS: u64 = 1 << 41;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,15 @@ impl Operation {
         }
     }
 
+    /// The same with another number of threads; removing has one.
+    pub(crate) fn with_threads(self, threads: usize) -> Self {
+        match self {
+            Self::Insert { way, .. } => Self::Insert { way, threads },
+            Self::Find { way, percent, .. } => Self::Find { way, percent, threads },
+            Self::Remove => Self::Remove,
+        }
+    }
+
     pub(crate) fn threads(self) -> usize {
         match self {
             Self::Insert { threads, .. } | Self::Find { threads, .. } => threads,
@@ -59,6 +68,7 @@ impl fmt::Display for Operation {
         let slice = |way: &Way| if *way == Way::OneByOne { "" } else { "[]" };
         let name = match self {
             Self::Insert { way: Way::Build, .. } => "build".to_owned(),
+            Self::Insert { way: Way::Unique, .. } => "unique[]".to_owned(),
             Self::Insert { way, .. } => format!("insert{}", slice(way)),
             Self::Find { way, percent, .. } => format!("find{} {percent}", slice(way)),
             Self::Remove => "remove[]".to_owned(),
@@ -295,6 +305,10 @@ impl<'a> Race<'a> {
             let limit = self.limit(Access::Modify, 1);
             let keys = &self.keys[turn * removed..][..removed];
             for lane in &mut self.lanes {
+                // Keys that were seen and not stored cannot be removed.
+                if lane.entry.insert_ways(&self.args.fill_by).last() == Some(&Way::Unique) {
+                    continue;
+                }
                 warm(&*lane.filter, Way::OneByOne, keys, &mut self.answers);
                 let (time, count) = measure::time(|| lane.filter.remove(keys));
                 let Some(count) = count else { continue };
@@ -327,7 +341,7 @@ fn find_in_threads(
 }
 
 /// Keys to look up in random order, of which so many per cent are below `stored` and the others never stored.
-fn queries(count: usize, stored: u64, percent: u64) -> Vec<u64> {
+pub(crate) fn queries(count: usize, stored: u64, percent: u64) -> Vec<u64> {
     let (coin, draw) = (KeyHasher::new(2), KeyHasher::new(3));
     let stored = usize::try_from(stored).unwrap_or(usize::MAX);
     let query = |at: u64| {

@@ -140,6 +140,11 @@ impl<'a> Row<'a> {
         &self.fields[at.unwrap_or_else(|| panic!("no column {name:?} among {:?}", self.columns))]
     }
 
+    /// Whether a field is this word or count.
+    pub(crate) fn is(&self, name: &str, value: impl fmt::Display) -> bool {
+        self.text(name) == value.to_string()
+    }
+
     /// A number; not a number if nothing was measured.
     pub(crate) fn number(&self, name: &str) -> f64 {
         self.text(name).parse().unwrap_or(f64::NAN)

@@ -1,16 +1,18 @@
 //! `scale`: what a key costs as filters grow.
 //!
-//! Filters are built from all of their keys at once, to the planned load, on one or several threads. The keys lie in
-//! memory beside the filter, 8 bytes each, and the build takes room for 16 bytes for each of at most 2^24 keys.
+//! Filters are built from all of their keys at once, to the planned load, on one or several threads, and then asked for
+//! slices of keys, half of them present, by one thread. The keys lie in memory beside the filter, 8 bytes each, and the
+//! build takes room for 16 bytes for each of at most 2^24 keys.
 
 use std::error::Error;
-use std::time::Instant;
+use std::time::Duration;
 
 use malkoha::{Filter, Spec};
 
 use crate::cli::ScaleArgs;
 use crate::measure::{self, Series};
 use crate::memory::use_pages;
+use crate::race;
 use crate::table::{Cell, Table};
 use crate::wish::{Choice, Wish};
 
@@ -21,8 +23,13 @@ struct Step {
     threads: usize,
     bytes: u64,
     speeds: Series,
+    finds: Series,
     steps_mean: f64,
 }
+
+/// Filters are built as often in a row as makes so many keys, but not more than some dozen times.
+const KEYS_PER_TURN: u64 = 1 << 21;
+const MOST_BUILDS: u64 = 24;
 
 /// Measures everything and returns one row for each filter, size and number of threads.
 pub(crate) fn run(args: &ScaleArgs) -> Result<Table, Box<dyn Error>> {
@@ -34,7 +41,7 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<Table, Box<dyn Error>> {
                 "scale {turn} of {}: {} keys, {}, {} threads",
                 args.repeats, step.keys, step.wish, step.threads
             );
-            step.measure()?;
+            step.measure(args.queries)?;
         }
     }
     Ok(table(args, &steps))
@@ -46,8 +53,8 @@ fn plan(args: &ScaleArgs) -> Result<Vec<Step>, Box<dyn Error>> {
         for wish in Choice::expand(&args.kinds) {
             for threads in &args.threads {
                 let bytes = wish.for_keys(*keys).plan()?.bytes();
-                let (threads, speeds) = (*threads, Series::default());
-                steps.push(Step { wish, keys: *keys, threads, bytes, speeds, steps_mean: f64::NAN });
+                let (threads, speeds, finds) = (*threads, Series::default(), Series::default());
+                steps.push(Step { wish, keys: *keys, threads, bytes, speeds, finds, steps_mean: f64::NAN });
             }
         }
     }
@@ -59,15 +66,33 @@ fn fits(args: &ScaleArgs, step: &Step) -> bool {
 }
 
 impl Step {
-    /// Builds one filter from all keys, on all threads; making the keys is not counted.
-    fn measure(&mut self) -> Result<(), Box<dyn Error>> {
+    /// Builds the filter from all keys, on all threads, and asks it; making the keys is not counted.
+    fn measure(&mut self, queries: usize) -> Result<(), Box<dyn Error>> {
         let spec = self.wish.for_keys(self.keys).threads(self.threads);
         let keys: Vec<u64> = (0..self.keys).collect();
-        let start = Instant::now();
-        let filter = spec.build_from(&keys)?;
-        self.speeds.push(measure::mega_per_second(keys.len(), start.elapsed()));
+        let (mut filter, mut time) = (None, Duration::ZERO);
+        let builds = (KEYS_PER_TURN / self.keys.max(1)).clamp(1, MOST_BUILDS);
+        for _ in 0..builds {
+            // The one before goes first, so that there are never two.
+            drop(filter.take());
+            let (once, built) = measure::time(|| spec.build_from(&keys));
+            filter = Some(built?);
+            time += once;
+        }
+        let filter = filter.ok_or("no filter was built")?;
+        self.speeds.push(measure::mega_per_second(keys.len(), time / u32::try_from(builds)?));
         self.steps_mean = filter.stats().steps_mean;
+        drop(keys);
+        self.ask(&filter, queries);
         check(&spec, &filter)
+    }
+
+    fn ask(&mut self, filter: &Filter, count: usize) {
+        let queries = race::queries(count, self.keys, 50);
+        let mut answers = vec![false; queries.len()];
+        filter.contains_slice_into(&queries[..count / 4], &mut answers[..count / 4]);
+        let (time, ()) = measure::time(|| filter.contains_slice_into(&queries, &mut answers));
+        self.finds.push(measure::mega_per_second(queries.len(), time));
     }
 }
 
@@ -81,10 +106,10 @@ fn check(spec: &Spec, filter: &Filter) -> Result<(), Box<dyn Error>> {
 fn table(args: &ScaleArgs, steps: &[Step]) -> Table {
     let mut table = Table::new(
         format!(
-            "cost of filling, median and best of {} turns; - does not fit {} GiB",
+            "cost of filling and finding, median and best of {} turns; - does not fit {} GiB",
             args.repeats, args.memory
         ),
-        &["filter", "keys", "threads", "MiB", "ns/key", "Mkeys/s", "best", "steps per walk"],
+        &["filter", "keys", "threads", "MiB", "ns/key", "Mkeys/s", "best", "steps per walk", "find ns/key"],
     );
     for step in steps {
         table.push(vec![
@@ -96,6 +121,7 @@ fn table(args: &ScaleArgs, steps: &[Step]) -> Table {
             Cell::number(step.speeds.median(), 2),
             Cell::number(step.speeds.best(), 2),
             Cell::number(step.steps_mean, 2),
+            Cell::number(1e3 / step.finds.median(), 1),
         ]);
     }
     table

@@ -64,12 +64,16 @@ fn a_small_memory_makes_several_groups() {
 
 #[test]
 fn scale_says_where_it_stops() {
-    let line = "bench scale --kinds sorted,windowed:2 --keys 1000,20000 --repeats 2 --memory 0.00001";
+    let line =
+        "bench scale --kinds sorted,windowed:2 --keys 1000,20000 --repeats 2 --memory 0.00001 --queries 1000";
     let Command::Scale(args) = command(line) else { panic!() };
     let table = scale::run(&args).unwrap();
     assert_eq!(table.rows.len(), 8);
     for (keys, cost) in column(&table, "keys").iter().zip(column(&table, "ns/key")) {
         assert_eq!(*keys == Cell::Count(20_000), cost == Cell::Missing, "only the large ones are left out");
+    }
+    for (built, found) in column(&table, "ns/key").iter().zip(column(&table, "find ns/key")) {
+        assert_eq!(number(built) > 0.0, number(&found) > 0.0, "what was built was asked");
     }
 }
 

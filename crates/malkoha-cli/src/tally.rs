@@ -2,6 +2,7 @@
 
 use malkoha::{Filter, Generations};
 
+use crate::report::Report;
 use crate::units::{grouped, short_count};
 
 /// What became of the keys of the inputs.
@@ -56,6 +57,16 @@ impl Tally {
         let rate = filter.mean_rate(self.unsettled);
         self.alike += self.unsettled as f64 * rate / (1.0 - rate);
         self.unsettled = 0;
+    }
+
+    /// Says how many words were left out, if any.
+    pub(crate) fn report_skipped(&self, report: &mut Report) {
+        if self.skipped > 0 {
+            report.fact(
+                "skipped",
+                format_args!("{} words with letters other than ACGT", grouped(self.skipped)),
+            );
+        }
     }
 
     /// The number of different keys, in words.

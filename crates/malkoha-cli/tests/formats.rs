@@ -110,6 +110,8 @@ fn dna_words_of_fasta_and_fastq() {
         .fails(&["words of length 57, not 31", "leave out --kmer"]);
     let said = scene.run("build -o g.malkoha --kmer 5 genome.fa").ok();
     assert!(said.contains("5 words with letters other than ACGT"), "{said}");
+    let asked = scene.run("query -c g.malkoha genome.fa");
+    assert!(asked.err.contains("skipped 5 words"), "{}", asked.err);
     let strangers = format!(">other\n{}\n", dna(300_000, 2));
     let wrong: u32 = scene.run_with("query -c f.malkoha", strangers).out.trim().parse().unwrap();
     assert!(wrong < 10, "{wrong} of 300,000 at a rate of 1e-6");

@@ -11,15 +11,17 @@ const COLOURS: [&str; 10] = [
 
 const PANEL: (f64, f64) = (330.0, 250.0);
 /// Room around the axes of a panel: left, top, right, below.
-const MARGIN: (f64, f64, f64, f64) = (58.0, 34.0, 12.0, 46.0);
+const MARGIN: (f64, f64, f64, f64) = (58.0, 34.0, 18.0, 46.0);
 const LEGEND_ROW: f64 = 18.0;
-const LEGEND_ENTRY: f64 = 210.0;
+const LEGEND_ENTRY: f64 = 230.0;
 
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
     /// A line with a dot at every point: measured.
     Measured,
+    /// The same with a broken line: measured in a second way.
+    Broken,
     /// A line: computed.
     Line,
     /// A broken line: a limit, or a goal.
@@ -49,6 +51,12 @@ impl Curve {
         Self::new(name, colour, Style::Measured, points)
     }
 
+    /// Values measured in a second way: a broken line with dots.
+    #[must_use]
+    pub fn broken(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
+        Self::new(name, colour, Style::Broken, points)
+    }
+
     /// Computed values: a line.
     #[must_use]
     pub fn line(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
@@ -75,11 +83,23 @@ impl Curve {
         match self.style {
             Style::Measured => {
                 drawing.curve(places, self.colour(), "");
-                places.iter().for_each(|place| drawing.dot(*place, self.colour()));
+                for place in places {
+                    drawing.dot(*place, self.colour());
+                }
+            }
+            Style::Broken => {
+                drawing.curve(places, self.colour(), "6 3");
+                for place in places {
+                    drawing.dot(*place, self.colour());
+                }
             }
             Style::Line => drawing.curve(places, self.colour(), ""),
             Style::Dashed => drawing.curve(places, self.colour(), "5 4"),
-            Style::Hollow => places.iter().for_each(|place| drawing.ring(*place, self.colour())),
+            Style::Hollow => {
+                for place in places {
+                    drawing.ring(*place, self.colour());
+                }
+            }
         }
     }
 }
@@ -125,11 +145,13 @@ impl Panel {
         }
         drawing.text((f64::midpoint(x0, x1), y0 + 34.0), Anchor::Middle, INK, &self.x.label);
         drawing.upright((left + 14.0, f64::midpoint(y0, y1)), INK, &self.y.label);
+        drawing.begin_clip((x0 - 6.0, y1 - 6.0), (x1 + 6.0, y0 + 6.0));
         for curve in &self.curves {
             let shown = curve.points.iter().filter(|point| self.x.shows(point.0) && self.y.shows(point.1));
             let places: Vec<_> = shown.map(|point| (x.at(point.0), y.at(point.1))).collect();
             curve.draw(drawing, &places);
         }
+        drawing.end_clip();
     }
 }
 
@@ -175,13 +197,8 @@ impl Figure {
         let rows = self.panels.len().div_ceil(self.columns);
         let (width, height) = (PANEL.0 * self.columns as f64, PANEL.1 * rows as f64);
         let legend = self.legend();
-        let beside = if width < 2.0 * LEGEND_ENTRY {
-            1
-        } else if width < 3.0 * LEGEND_ENTRY {
-            2
-        } else {
-            4
-        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a handful")]
+        let beside = (width / LEGEND_ENTRY).max(1.0) as usize;
         let legend_height = LEGEND_ROW * legend.len().div_ceil(beside) as f64 + 12.0;
         let mut drawing = Drawing::new(width, height + legend_height);
         for (at, panel) in self.panels.iter().enumerate() {

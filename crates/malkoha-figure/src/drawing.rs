@@ -32,13 +32,15 @@ pub struct Drawing {
     width: f64,
     height: f64,
     body: String,
+    /// Clips so far, which name them.
+    clips: usize,
 }
 
 impl Drawing {
     /// An empty picture of so many pixels.
     #[must_use]
     pub fn new(width: f64, height: f64) -> Self {
-        Self { width, height, body: String::new() }
+        Self { width, height, body: String::new(), clips: 0 }
     }
 
     fn push(&mut self, element: Arguments<'_>) {
@@ -81,6 +83,20 @@ impl Drawing {
         ));
     }
 
+    /// What follows is only seen between these corners, upper left and lower right, until [`end_clip`](Self::end_clip).
+    pub fn begin_clip(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        let (name, width, height) = (self.clips, x2 - x1, y2 - y1);
+        self.clips += 1;
+        self.push(format_args!(
+            r#"<clipPath id="clip{name}"><rect x="{x1:.1}" y="{y1:.1}" width="{width:.1}" height="{height:.1}"/></clipPath><g clip-path="url(#clip{name})">"#
+        ));
+    }
+
+    /// Everything is seen again.
+    pub fn end_clip(&mut self) {
+        self.push(format_args!("</g>"));
+    }
+
     /// A text whose base line is at a place.
     pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, colour: &str, text: &str) {
         let (anchor, text) = (name(anchor), escaped(text));
@@ -107,7 +123,7 @@ impl Drawing {
     /// The text of the picture.
     #[must_use]
     pub fn finish(self) -> String {
-        let Self { width, height, body } = self;
+        let Self { width, height, body, .. } = self;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
              height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\

@@ -43,9 +43,9 @@ fn row(kind: Kind, bits: u32) -> Result<(), Box<dyn Error>> {
     let mut filter = spec.build()?;
     let start = Instant::now();
     if bits > 0 {
-        filter.extend_with(&keys, &values, 1)?
+        filter.extend_with(&keys, &values, 1)?;
     } else {
-        filter.extend(&keys, 1)?
+        filter.extend(&keys, 1)?;
     }
     let build = KEYS as f64 / start.elapsed().as_secs_f64() / 1e6;
 

@@ -52,7 +52,7 @@ pub(crate) type Stashed = (u64, u64, u16);
 
 /// Content that no history gives a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub(crate) enum Flaw {
     /// In the table, at a bit.
     Table { bit: u64, what: &'static str },
     /// In an entry of the stash.

@@ -249,12 +249,11 @@ impl Filter {
         let (mut hashes, mut sorted, mut answers) = (Vec::new(), Vec::new(), Vec::new());
         for keys in keys.chunks(BULK) {
             self.hash_all(keys, &mut hashes, threads);
-            match self.engine.insert_unique_bulk(&hashes, &mut sorted, threads) {
-                Some(stored) => stored?,
-                None => {
-                    answers.clear();
-                    self.insert_unique_slice(&hashes, &mut answers).map_err(|FullAt { .. }| Full)?;
-                }
+            if let Some(stored) = self.engine.insert_unique_bulk(&hashes, &mut sorted, threads) {
+                stored?;
+            } else {
+                answers.clear();
+                self.insert_unique_slice(&hashes, &mut answers).map_err(|FullAt { .. }| Full)?;
             }
         }
         Ok(self.len() - before)

@@ -42,6 +42,26 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
+//! # Nobody knows how many keys
+//!
+//! ```
+//! use malkoha::{Generations, Inserted, Spec};
+//!
+//! // Grows as need be, removes as before, and keeps its rate.
+//! let mut filter = Spec::new(1000, 0.001).growing().build()?;
+//! filter.insert_slice(&(0..50_000u64).collect::<Vec<_>>()).unwrap();
+//! assert!(filter.remove(&17u64)?);
+//!
+//! // Remembers what came in the last 3600 ticks.
+//! let mut events = Generations::of_ticks(&Spec::new(1000, 0.001), 4, 3600)?;
+//! assert_eq!(events.check_and_insert_at("event 1", 0), Ok(Inserted::Stored));
+//! assert_eq!(events.check_and_insert_at("event 1", 3000), Ok(Inserted::Seen));
+//! # Ok::<(), malkoha::Error>(())
+//! ```
+//!
+//! [`Spec::growing`] says what growth costs, [`Filter::double`] and [`Filter::rebuild_from`] are the alternatives;
+//! [`Generations`] says what a window guarantees.
+//!
 //! # Many threads at once
 //!
 //! ```
@@ -125,6 +145,7 @@ mod key;
 mod kind;
 mod larger;
 mod merge;
+mod rebuild;
 mod reduce;
 mod search;
 mod select;

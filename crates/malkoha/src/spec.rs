@@ -237,7 +237,7 @@ impl Spec {
     /// [`keys_in_memory`](Self::keys_in_memory) the memory is that of the first table.
     ///
     /// What it costs, and when to build anew instead, is said in `docs/DESIGN.md` under "Growth". In short: a filter
-    /// planned for the right number is smaller and quicker; after growing a thousandfold a key costs about six bits
+    /// planned for the right number is smaller and quicker; after growing a thousandfold a key costs about eight bits
     /// more and a lookup asks ten tables, most of which are small enough to be in the cache.
     ///
     /// ```

@@ -46,7 +46,10 @@ fn the_last_keys_are_found_and_older_ones_vanish() {
             }
         }
         let expected = rate * new as f64;
-        assert!(falsely_seen as f64 <= expected + 4.0 * expected.sqrt(), "{kind}: {falsely_seen} of {new}");
+        assert!(
+            f64::from(falsely_seen) <= expected + 4.0 * expected.sqrt(),
+            "{kind}: {falsely_seen} of {new}"
+        );
         let memory = window.stats().memory_bytes;
         assert!(memory <= planned + planned / 10, "{kind}: the plan was for the peak: {memory}, {planned}");
     });

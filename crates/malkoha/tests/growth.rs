@@ -4,7 +4,7 @@ mod common;
 
 use common::{in_parallel, scale};
 use malkoha::testing::{Model, Stream, exercise};
-use malkoha::{Error, Filter, Full, Inserted, Kind, Offsets, Spec};
+use malkoha::{Error, Filter, Full, Inserted, Kind, LinkStats, Offsets, Spec};
 
 /// One kind of each sort that grows and removes.
 const REMOVING: [Kind; 6] = [
@@ -72,10 +72,12 @@ fn a_chain_grown_ten_thousandfold_with_removals_keeps_every_key_and_its_promise(
             );
             assert!(stats.predicted_rate <= rate);
             let expected = stats.predicted_rate * strangers as f64;
-            assert!(
-                (found as f64 - expected).abs() <= 4.0 * expected.sqrt(),
-                "{kind}: {found}, not {expected}"
-            );
+            // Chance is in the queries, and in how many keys of a link look alike: n keys at rate r have n r / 2 pairs
+            // of them, give or take the root, which matters for the small first links.
+            let alike = |link: &LinkStats| link.predicted_rate.powi(3) / (2.0 * link.items.max(1) as f64);
+            let alike = stats.links.iter().map(alike).sum::<f64>() * (strangers as f64).powi(2);
+            let sigma = (expected + alike).sqrt();
+            assert!((found as f64 - expected).abs() <= 4.0 * sigma, "{kind}: {found}, not {expected}");
             // Everything can be removed again, in any order.
             for key in live.iter().rev() {
                 assert_eq!(filter.remove(key), Ok(true), "{kind} lost {key}");
@@ -299,4 +301,47 @@ fn what_cannot_grow_says_so() {
     }
     let in_memory = Spec::keys_in_memory(1000, 4096).growing().plan().unwrap();
     assert!(in_memory.bytes() <= 4096 && in_memory.predicted_rate(1_000_000) <= in_memory.rate());
+}
+
+/// The table of `docs/DESIGN.md`: what a filter costs that has grown, beside one that was planned for as many keys.
+#[test]
+#[ignore = "measures and prints a table"]
+fn the_price_of_growth() {
+    let rate = 0.001;
+    let queries = 2_000_000;
+    let absent: Vec<u64> = (0..queries).map(|key| key | 1 << 63).collect();
+    for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Blocked(2)] {
+        let mut chain = Spec::new(10_000, rate).kind(kind).growing().build().unwrap();
+        for keys in [10_000, 100_000, 1_000_000, 10_000_000u64] {
+            for key in chain.len()..keys {
+                chain.insert(&key).unwrap();
+            }
+            let planned =
+                Spec::new(keys, rate).kind(kind).build_from(&(0..keys).collect::<Vec<_>>()).unwrap();
+            let present: Vec<u64> =
+                (0..queries).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % keys).collect();
+            let speed = |filter: &Filter, keys: &[u64]| {
+                let mut best = 0f64;
+                for _ in 0..5 {
+                    let begin = std::time::Instant::now();
+                    std::hint::black_box(filter.contains_slice(keys));
+                    best = best.max(keys.len() as f64 / begin.elapsed().as_secs_f64() / 1e6);
+                }
+                best
+            };
+            let stats = chain.stats();
+            let bits = |filter: &Filter| filter.stats().memory_bytes as f64 * 8.0 / keys as f64;
+            println!(
+                "| {kind} | {keys} | {} | {:.1} | {:.1} | {:.1e} | {:.0} | {:.0} | {:.0} | {:.0} |",
+                stats.links.len(),
+                bits(&chain),
+                bits(&planned),
+                stats.predicted_rate,
+                speed(&chain, &present),
+                speed(&planned, &present),
+                speed(&chain, &absent),
+                speed(&planned, &absent),
+            );
+        }
+    }
 }

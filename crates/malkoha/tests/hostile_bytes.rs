@@ -226,7 +226,7 @@ fn impossible_content_is_refused() {
         "windowed-2",
         &|table| {
             table[0] |= 1;
-            table[rank / 8] |= 1 << (rank % 8)
+            table[rank / 8] |= 1 << (rank % 8);
         },
         window,
     );
@@ -321,9 +321,9 @@ fn damaged_maps_answer_something() {
         for at in (0..table).step_by(41).chain([bytes.len()]) {
             let mut damaged = bytes.clone();
             if at == bytes.len() {
-                damaged.push(0)
+                damaged.push(0);
             } else {
-                damaged[at] ^= 0x10
+                damaged[at] ^= 0x10;
             }
             let path = folder.join("header");
             std::fs::write(&path, &damaged).unwrap();

@@ -101,7 +101,9 @@ fn several_filters_become_one_larger_one() {
             let filters: Vec<Filter> = (0..parts)
                 .map(|_| {
                     let (filter, model) = random(&spec, 400, &mut stream);
-                    model.into_iter().for_each(|(key, count)| *all.entry(key).or_default() += count);
+                    for (key, count) in model {
+                        *all.entry(key).or_default() += count;
+                    }
                     filter
                 })
                 .collect();

@@ -4,7 +4,12 @@
 //! predicted and measured side by side. What must hold of a record whatever its size is checked, at a tiny size by
 //! every test run.
 
+mod bloom;
 mod cuckoo;
+mod eppstein;
+mod fan;
+mod scale;
+mod strangers;
 
 use std::error::Error;
 use std::fmt;
@@ -25,10 +30,12 @@ pub(crate) enum Paper {
     Bloom,
     Fan,
     Eppstein,
+    /// No paper: how cost grows with the number of keys.
+    Scale,
 }
 
 impl Paper {
-    pub(crate) const ALL: [Self; 4] = [Self::Cuckoo, Self::Bloom, Self::Fan, Self::Eppstein];
+    pub(crate) const ALL: [Self; 5] = [Self::Cuckoo, Self::Bloom, Self::Fan, Self::Eppstein, Self::Scale];
 }
 
 impl fmt::Display for Paper {
@@ -38,6 +45,7 @@ impl fmt::Display for Paper {
             Self::Bloom => "Schmitz, Zentgraf, Rahmann: Blocked Bloom Filters with Choices",
             Self::Fan => "Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter",
             Self::Eppstein => "Eppstein: Cuckoo Filter, Simplification and Analysis",
+            Self::Scale => "Scale",
         })
     }
 }
@@ -95,12 +103,13 @@ pub(crate) struct Exhibit {
 
 /// All of them, in the order of the papers.
 pub(crate) fn exhibits() -> Vec<Exhibit> {
-    cuckoo::exhibits()
+    let papers = [cuckoo::exhibits(), bloom::exhibits(), fan::exhibits(), eppstein::exhibits()];
+    [papers.concat(), vec![scale::EXHIBIT]].concat()
 }
 
 /// Runs the exhibits that are asked for, writes their records, and what follows from them.
 pub(crate) fn run(args: &AllArgs) -> Result<(), Box<dyn Error>> {
-    let size = match (args.tiny, args.full) {
+    let size = match (args.sizes.tiny, args.sizes.full) {
         (true, _) => Size::Tiny,
         (_, true) => Size::Full,
         _ => Size::Quick,
@@ -149,7 +158,7 @@ fn chosen(names: &[String]) -> Result<Vec<Exhibit>, Box<dyn Error>> {
 fn folders(args: &AllArgs) -> Folders {
     match &args.out {
         Some(out) => Folders { records: out.join("records"), docs: out.clone() },
-        None if args.full => Folders::committed(),
+        None if args.sizes.full => Folders::committed(),
         None => {
             let out = PathBuf::from("target/tables");
             Folders { records: out.join("records"), docs: out }

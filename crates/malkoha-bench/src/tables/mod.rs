@@ -71,7 +71,7 @@ pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Erro
             let _ = write!(chapter, "### {}: {}\n\n{}", exhibit.number, exhibit.title, origin(&record));
             for (at, piece) in (exhibit.show)(&record).into_iter().enumerate() {
                 match piece {
-                    Piece::Text(words) => chapter.push_str(&format!("{words}\n\n")),
+                    Piece::Text(words) => chapter.extend([&words[..], "\n\n"]),
                     Piece::Table(table) => chapter.push_str(&markdown(&table)),
                     Piece::Figure(figure) => {
                         let file = format!(

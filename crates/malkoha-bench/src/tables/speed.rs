@@ -47,10 +47,10 @@ pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
         ("Building larger and larger filters", &records.scale, vec![scale(&records.scale)]),
     ];
     for (title, record, tables) in sections {
-        text.push_str(&format!("### {title}\n\n{}", origin(record)));
+        text.extend(["### ", title, "\n\n", &origin(record)]);
         for table in tables {
             if !table.title.is_empty() {
-                text.push_str(&format!("{}:\n\n", table.title));
+                text.extend([&table.title[..], ":\n\n"]);
             }
             text.push_str(&markdown(&table));
         }
@@ -165,7 +165,9 @@ fn goals(records: &Records) -> Table {
         goals.push(Goal::at_most(format!("{filter}: C"), most, measured));
     }
     goals.extend(growth(&records.scale));
-    goals.iter().for_each(|goal| table.push(goal.cells()));
+    for goal in &goals {
+        table.push(goal.cells());
+    }
     table
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
     if !input.quiet {
         let mut report = Report::default();
         report.fact("keys", format_args!("{} read, {} stored", grouped(tally.keys), grouped(tally.stored)));
+        tally.report_skipped(&mut report);
         filter_file::describe(&mut report, &filter);
         let mut out = Output::new();
         out.line(report)?;

@@ -126,9 +126,7 @@ fn report(args: &BuildArgs, filter: &Filter, tally: &Tally, start: Instant) -> R
     let mut report = Report::default();
     report.fact("file", args.out.display());
     report.fact("keys", format_args!("{} read, about {} different", grouped(tally.keys), tally.different()));
-    if args.input.kmer.is_some() {
-        report.fact("skipped", format_args!("{} words with letters other than ACGT", grouped(tally.skipped)));
-    }
+    tally.report_skipped(&mut report);
     filter_file::describe(&mut report, filter);
     report.fact("time", format_args!("{seconds:.2} seconds"));
     let mut out = Output::new();

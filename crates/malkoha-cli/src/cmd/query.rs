@@ -6,6 +6,7 @@ use crate::cli::QueryArgs;
 use crate::cmd::{Outcome, threads};
 use crate::input::{self, Keying, Keys};
 use crate::output::Output;
+use crate::units::grouped;
 use crate::{filter_file, pipeline, progress};
 
 /// Runs the subcommand.
@@ -23,11 +24,12 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
             answers = answers.into_iter().map(|answer| !answer).collect();
         }
         let text = if args.count { Vec::new() } else { matching(block, keying, &keys, &answers) };
-        (answers.into_iter().filter(|answer| *answer).count() as u64, text)
+        (answers.into_iter().filter(|answer| *answer).count() as u64, text, keys.skipped)
     };
-    let (mut out, mut matched) = (Output::new(), 0);
-    pipeline::run(source, threads(input.threads), work, |(count, text)| {
+    let (mut out, mut matched, mut skipped) = (Output::new(), 0, 0);
+    pipeline::run(source, threads(input.threads), work, |(count, text, others)| {
         matched += count;
+        skipped += others;
         out.write(&text)?;
         if count > 0 { out.flush() } else { Ok(()) }
     })?;
@@ -36,6 +38,9 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
         out.line(matched)?;
     }
     out.finish()?;
+    if skipped > 0 && !input.quiet {
+        eprintln!("malkoha: skipped {} words with letters other than ACGT", grouped(skipped));
+    }
     Ok(if matched > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 

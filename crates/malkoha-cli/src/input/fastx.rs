@@ -144,6 +144,7 @@ impl Fastq {
 }
 
 /// A line without the carriage return of other systems.
+#[inline]
 pub(super) fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }

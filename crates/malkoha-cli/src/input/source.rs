@@ -27,7 +27,7 @@ pub(crate) struct Source {
     open: Option<Open>,
     /// What is kept of the last block for the next one.
     kept: Vec<u8>,
-    /// Room for what was read last.
+    /// Room for what was read last, where it does not go to the block at once.
     piece: Vec<u8>,
     bar: ProgressBar,
 }
@@ -56,7 +56,7 @@ impl Source {
             _ => Keying::Strings(b'\n'),
         };
         let waiting = inputs.iter().rev().cloned().collect();
-        Self { waiting, format, keying, open: None, kept: Vec::new(), piece: vec![0; BLOCK], bar }
+        Self { waiting, format, keying, open: None, kept: Vec::new(), piece: Vec::new(), bar }
     }
 
     /// How keys lie in the blocks.
@@ -115,32 +115,44 @@ impl Open {
         Ok(Self { path, content, fastx: None, fresh: true })
     }
 
-    /// Appends what is read next to a block; `false` at the end.
+    /// Appends what is read next to a block; `false` at the end. `piece` is room for bytes that are not yet keys.
     fn read(
         &mut self,
-        piece: &mut [u8],
+        piece: &mut Vec<u8>,
         format: Option<Format>,
         keying: Keying,
         block: &mut Vec<u8>,
     ) -> Result<bool> {
-        let length = loop {
-            match self.content.read(piece) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read?,
-            }
-        };
-        let piece = &piece[..length];
+        if !self.fresh && self.fastx.is_none() {
+            return Ok(append(&mut self.content, block)? > 0);
+        }
+        piece.clear();
+        append(&mut self.content, piece)?;
         if self.fresh {
             self.fastx = fastx(format, keying, piece)?;
             self.fresh = false;
         }
         match &mut self.fastx {
-            Some(fastx) if length == 0 => fastx.finish(block)?,
+            Some(fastx) if piece.is_empty() => fastx.finish(block)?,
             Some(fastx) => fastx.push(piece, block)?,
             None => block.extend_from_slice(piece),
         }
-        Ok(length > 0)
+        Ok(!piece.is_empty())
     }
+}
+
+/// Appends what is read next, and says how many bytes that is; 0 at the end.
+fn append(content: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let before = buffer.len();
+    buffer.resize(before + BLOCK, 0);
+    let read = loop {
+        match content.read(&mut buffer[before..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read,
+        }
+    };
+    buffer.truncate(before + *read.as_ref().unwrap_or(&0));
+    read
 }
 
 /// How sequences are found in a file that begins with this piece; `None` if its keys are no sequences.

@@ -92,7 +92,7 @@ fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64;
     // The lower halves of seven words of each, in order.
     let order = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 16, 18, 20, 22, 24, 26, 28, 28, 28);
     let lanes = _mm512_permutex2var_epi32(first, order, second);
-    let wanted = ((1u32 << count) - 1) as u16;
+    let wanted = (1u16 << count) - 1;
     let bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(lanes, _mm512_set1_epi32(31)));
     // A permutation looks at four bits of an index.
     let half = _mm512_and_si512(_mm512_srli_epi32::<5>(lanes), _mm512_set1_epi32(15));

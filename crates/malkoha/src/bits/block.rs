@@ -10,7 +10,7 @@
 //! Every question is asked of all eight words, without branches, so that the compiler can ask it of several
 //! words at once.
 
-use super::words::{LINE_BYTES, Words};
+use super::words::{LINE_BYTES, Words, prefetch_line};
 
 /// Words of a block.
 pub(crate) const BLOCK_WORDS: usize = LINE_BYTES / 8;
@@ -80,8 +80,21 @@ const fn word_of(at: u64) -> usize {
     (at / 64) as usize % BLOCK_WORDS
 }
 
+/// Asks the CPU to fetch a block.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "geometry checks that the table fits the address space")]
+pub(crate) fn prefetch_block(blocks: &[[u64; BLOCK_WORDS]], number: u64) {
+    prefetch_line(blocks.as_ptr().wrapping_add(number as usize).cast());
+}
+
 /// A buffer of words seen as blocks. The spare words at its end make one block more than were asked for.
 impl Words {
+    /// All of it.
+    #[inline(always)]
+    pub(crate) fn blocks(&self) -> &[[u64; BLOCK_WORDS]] {
+        self.as_chunks().0
+    }
+
     /// The words of the block with this number.
     #[inline(always)]
     #[expect(
@@ -90,13 +103,6 @@ impl Words {
     )]
     pub(crate) fn block_words(&self, number: u64) -> &[u64; BLOCK_WORDS] {
         &self.as_chunks().0[number as usize]
-    }
-
-    /// Asks the CPU to fetch it.
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "as above")]
-    pub(crate) fn prefetch_block(&self, number: u64) {
-        self.prefetch_word((number as usize).wrapping_mul(BLOCK_WORDS));
     }
 
     /// A copy of it.

@@ -16,5 +16,5 @@ pub(crate) mod lanes;
 pub(crate) mod naive;
 pub(crate) mod words;
 
-pub(crate) use block::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};
+pub(crate) use block::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS, prefetch_block};
 pub(crate) use words::Words;

@@ -234,22 +234,22 @@ impl Words {
     /// machine where this was measured for twice as many.
     #[inline(always)]
     pub(crate) fn prefetch(&self, at: u64) {
-        self.prefetch_word(split::<64>(at).0);
+        let (word, _) = split::<64>(at);
+        prefetch_line(self.first.as_ptr().wrapping_add(word).cast_const().cast());
     }
+}
 
-    /// The same for the line that holds a word.
-    #[inline(always)]
-    pub(super) fn prefetch_word(&self, word: usize) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            let address = self.first.as_ptr().wrapping_add(word).cast::<i8>();
-            // SAFETY: SSE is part of x86-64, and a prefetch reads nothing: any address is allowed.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(address) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = word;
+/// Asks the CPU to fetch the cache line at an address. Never faults; a hint and nothing more.
+#[inline(always)]
+pub(super) fn prefetch_line(address: *const i8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64, and a prefetch reads nothing: any address is allowed.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address) };
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 /// The index of the unit of `BITS` bits that holds bit `at`, and the bit within it.

@@ -10,7 +10,7 @@
 use crate::bits::cpu::{Vectors, Work};
 use crate::key::KeyHash;
 
-use super::blocked::{Blocked, Homes};
+use super::blocked::{Blocked, Homes, View};
 use super::pattern::Scatter;
 
 /// How many keys ahead of the one that is looked at the memory is asked for.
@@ -54,7 +54,7 @@ fn each<const C: usize>(mut step: impl Step<C>, vectors: impl Vectors) {
 
 /// Lookups of keys with `C` candidate blocks each; as many answers as keys.
 pub(super) struct LookUp<'a, P, K, H, const C: usize> {
-    pub(super) filter: &'a Blocked<P>,
+    pub(super) view: View<'a, P>,
     pub(super) keys: &'a [K],
     pub(super) hash: H,
     pub(super) answers: &'a mut [bool],
@@ -68,22 +68,22 @@ impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Step<C> for LookUp<'_,
 
     #[inline(always)]
     fn approach(&self, key: usize) -> Homes<C> {
-        self.filter.approach((self.hash)(&self.keys[key]))
+        self.view.approach((self.hash)(&self.keys[key]))
     }
 
     #[inline(always)]
     fn homes(&self, key: usize) -> Homes<C> {
-        self.filter.homes((self.hash)(&self.keys[key]))
+        self.view.homes((self.hash)(&self.keys[key]))
     }
 
     #[inline(always)]
     fn is_near(&self) -> bool {
-        self.filter.is_near()
+        self.view.is_near()
     }
 
     #[inline(always)]
     fn act(&mut self, key: usize, homes: Homes<C>, vectors: impl Vectors) {
-        self.answers[key] = self.filter.holds(homes, vectors);
+        self.answers[key] = self.view.holds(homes, vectors);
     }
 }
 
@@ -92,7 +92,9 @@ impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Work for LookUp<'_, P,
     type Output = ();
 
     #[inline(always)]
-    fn run(self, vectors: impl Vectors) {
+    fn run(mut self, vectors: impl Vectors) {
+        // As many as keys: said here, it need not be asked in the loop.
+        self.answers = &mut self.answers[..self.keys.len()];
         each::<C>(self, vectors);
     }
 }
@@ -111,17 +113,17 @@ impl<P: Scatter, const C: usize> Step<C> for Insert<'_, P, C> {
 
     #[inline(always)]
     fn approach(&self, key: usize) -> Homes<C> {
-        self.filter.approach(self.hashes[key])
+        self.filter.view().approach(self.hashes[key])
     }
 
     #[inline(always)]
     fn homes(&self, key: usize) -> Homes<C> {
-        self.filter.homes(self.hashes[key])
+        self.filter.view().homes(self.hashes[key])
     }
 
     #[inline(always)]
     fn is_near(&self) -> bool {
-        self.filter.is_near()
+        self.filter.view().is_near()
     }
 
     #[inline(always)]

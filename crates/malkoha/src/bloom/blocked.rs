@@ -13,7 +13,7 @@
 //! all keys one by one, since each half chose without knowing the other.
 
 use crate::bits::cpu::{Cpu, Portable, Vectors};
-use crate::bits::{BLOCK_BITS, Block, Words};
+use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, Words, prefetch_block};
 use crate::engine::{Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
@@ -70,6 +70,55 @@ impl<const C: usize> Homes<C> {
     pub(super) const NOWHERE: Self = Self { blocks: [0; C], draws: Draws::NONE };
 }
 
+/// What lookups need of a filter, by value: where answers are written the compiler cannot know that the filter behind a
+/// reference stays as it is, and would read all of this again for every key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a, P> {
+    scatter: P,
+    blocks: u64,
+    words: &'a [[u64; BLOCK_WORDS]],
+}
+
+impl<P: Scatter> View<'_, P> {
+    /// Whether the table is so small that it stays in the cache.
+    #[inline(always)]
+    pub(super) fn is_near(&self) -> bool {
+        size_of_val(self.words) <= NEAR_BYTES
+    }
+
+    #[inline(always)]
+    pub(super) fn homes<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
+        let mut draws = Draws::new(hash);
+        let mut blocks = [last_draw(hash.to_raw(), self.blocks); C];
+        for block in &mut blocks[1..] {
+            *block = last_draw(draws.next(), self.blocks);
+        }
+        Homes { blocks, draws }
+    }
+
+    /// The homes of a key, whose memory is asked for.
+    #[inline(always)]
+    pub(super) fn approach<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
+        let homes = self.homes(hash);
+        for block in homes.blocks {
+            prefetch_block(self.words, block);
+        }
+        homes
+    }
+
+    /// Whether a candidate block has all bits of a key. All are looked at: which of them holds the key cannot be
+    /// foreseen.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "geometry checks that the table fits the address space"
+    )]
+    pub(super) fn holds<const C: usize>(&self, homes: Homes<C>, vectors: impl Vectors) -> bool {
+        let blocks = homes.blocks.map(|number| &self.words[number as usize]);
+        self.scatter.lies_in(homes.draws, blocks, vectors)
+    }
+}
+
 /// Evaluates an expression with the number of choices as a constant.
 macro_rules! with_choices {
     ($choices:expr, $c:ident => $act:expr) => {
@@ -118,38 +167,10 @@ impl<P: Scatter> Blocked<P> {
         })
     }
 
-    /// Whether the table is so small that it stays in the cache.
+    /// What lookups need.
     #[inline(always)]
-    pub(super) fn is_near(&self) -> bool {
-        self.words.bytes() <= NEAR_BYTES
-    }
-
-    #[inline(always)]
-    pub(super) fn homes<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
-        let mut draws = Draws::new(hash);
-        let mut blocks = [last_draw(hash.to_raw(), self.layout.blocks); C];
-        for block in &mut blocks[1..] {
-            *block = last_draw(draws.next(), self.layout.blocks);
-        }
-        Homes { blocks, draws }
-    }
-
-    /// The homes of a key, whose memory is asked for.
-    #[inline(always)]
-    pub(super) fn approach<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
-        let homes = self.homes(hash);
-        for block in homes.blocks {
-            self.words.prefetch_block(block);
-        }
-        homes
-    }
-
-    /// Whether a candidate block has all bits of a key. All are looked at: which of them holds the key cannot be
-    /// foreseen.
-    #[inline(always)]
-    pub(super) fn holds<const C: usize>(&self, homes: Homes<C>, vectors: impl Vectors) -> bool {
-        let blocks = homes.blocks.map(|number| self.words.block_words(number));
-        self.scatter.lies_in(homes.draws, blocks, vectors)
+    pub(super) fn view(&self) -> View<'_, P> {
+        View { scatter: self.scatter, blocks: self.layout.blocks, words: self.words.blocks() }
     }
 
     /// Stores a key: in its only block, or in the one where it costs least, the first of several; if one holds it
@@ -175,7 +196,7 @@ impl<P: Scatter> Blocked<P> {
     /// Stores a key.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash) {
-        with_choices!(self.layout.choices, C => self.add(self.homes::<C>(hash), Portable));
+        with_choices!(self.layout.choices, C => self.add(self.view().homes::<C>(hash), Portable));
     }
 
     /// Stores a key unless the filter already answers that it is there.
@@ -191,7 +212,7 @@ impl<P: Scatter> Blocked<P> {
     #[must_use]
     #[inline]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        with_choices!(self.layout.choices, C => self.holds(self.homes::<C>(hash), Portable))
+        with_choices!(self.layout.choices, C => self.view().holds(self.view().homes::<C>(hash), Portable))
     }
 
     /// Answers for every key of a slice into a slice of equal length.
@@ -206,7 +227,7 @@ impl<P: Scatter> Blocked<P> {
     fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
         with_choices!(self.layout.choices, C => {
-            self.cpu.run(LookUp::<_, _, _, C> { filter: self, keys, hash, answers });
+            self.cpu.run(LookUp::<_, _, _, C> { view: self.view(), keys, hash, answers });
         });
     }
 
@@ -302,7 +323,7 @@ impl<P: Scatter> Engine for Blocked<P> {
 
     fn prefetch(&self, hash: KeyHash) {
         with_choices!(self.layout.choices, C => {
-            self.approach::<C>(hash);
+            self.view().approach::<C>(hash);
         });
     }
 

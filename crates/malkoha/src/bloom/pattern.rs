@@ -68,7 +68,7 @@ impl Draws {
 }
 
 /// A way to scatter the bits of a key over a block: [`Random`], [`Distinct`] or [`Spread`].
-pub trait Scatter: Clone + Send + Sync + core::fmt::Debug + 'static {
+pub trait Scatter: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// Its name.
     const PATTERN: Pattern;
 
@@ -133,7 +133,7 @@ impl Scatter for Random {
             }
             left = left.saturating_sub(2 * NUMBERS);
         }
-        missing.into_iter().fold(false, |any, missing| any | (missing == 0))
+        missing.into_iter().map(|missing| u32::from(missing == 0)).fold(0, |any, one| any | one) != 0
     }
 
     fn share(&self, block: &Block) -> f64 {

@@ -48,7 +48,7 @@ use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::geometry::Geometry;
-use crate::key::KeyHash;
+use crate::key::{KeyHash, KeyHasher};
 
 /// Keys that a link takes until its share of the rate is used up.
 pub(crate) fn room(link: &Filter) -> u64 {
@@ -63,14 +63,19 @@ fn insert(link: &mut Filter, hash: KeyHash) -> Result<(), Full> {
 /// Answers for all hashes whether any of the filters holds them: asks the first filter for all, then the next one
 /// for those that are still unknown.
 pub(crate) fn contains_in_any<'a>(
-    filters: impl Iterator<Item = &'a Filter>,
+    mut filters: impl Iterator<Item = &'a Filter>,
     hashes: &[KeyHash],
     answers: &mut [bool],
 ) {
-    answers.fill(false);
-    let mut unknown: Vec<usize> = (0..hashes.len()).collect();
-    let (mut asked, mut found) = (hashes.to_vec(), Vec::new());
+    match filters.next() {
+        Some(first) => first.engine().contains_batch(hashes, answers),
+        None => answers.fill(false),
+    }
+    let mut unknown: Vec<usize> = (0..hashes.len()).filter(|i| !answers[*i]).collect();
+    let (mut asked, mut found) = (Vec::new(), Vec::new());
     for filter in filters {
+        asked.clear();
+        asked.extend(unknown.iter().map(|&i| hashes[i]));
         found.clear();
         found.resize(asked.len(), false);
         filter.engine().contains_batch(&asked, &mut found);
@@ -78,8 +83,6 @@ pub(crate) fn contains_in_any<'a>(
             answers[i] = found;
         }
         unknown.retain(|&i| !answers[i]);
-        asked.clear();
-        asked.extend(unknown.iter().map(|&i| hashes[i]));
     }
 }
 
@@ -198,6 +201,13 @@ impl Engine for Chain {
     /// Asks the newest link first, which has most of the keys.
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
         contains_in_any(self.links.iter().rev(), hashes, answers);
+    }
+
+    fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
+        match self.links.as_slice() {
+            [only] => only.engine().contains_numbers(numbers, hasher, answers),
+            _ => false,
+        }
     }
 
     fn prefetch(&self, hash: KeyHash) {

@@ -63,8 +63,7 @@ pub(crate) fn from_links(
     };
     let growth = Growth { load, offsets };
     let geometry = first.geometry().growing(growth);
-    let grows = kind.is_bloom() || (kind.is_signed() && near_share(first.geometry()) == 0);
-    if !grows || geometry.rate() >= 1.0 || geometry.value_bits() > 0 {
+    if !grows(first.geometry()) || geometry.rate() >= 1.0 {
         return Err(Error::corrupt("link", begins[0], format!("this {kind} filter does not grow")));
     }
     for (number, pair) in (1u32..).zip(links.windows(2)) {
@@ -76,8 +75,13 @@ pub(crate) fn from_links(
     Ok(Filter::around(geometry, Box::new(Chain::of_links(&geometry, &growth, links))))
 }
 
-fn near_share(geometry: &Geometry) -> u8 {
-    geometry.cuckoo().map_or(0, |layout| layout.ring.near_share)
+/// Whether a filter of this geometry can be a link: its pairs are the hash scaled down, and it has nothing that other
+/// links would not have.
+fn grows(geometry: &Geometry) -> bool {
+    geometry.cuckoo().is_none_or(|layout| {
+        let plain = layout.ring.near_share == 0 && layout.doublings == 0 && layout.value_bits() == 0;
+        layout.kind.is_signed() && plain
+    })
 }
 
 /// What is wrong with a link behind another. How large a link is planned is left open: that may change.
@@ -85,10 +89,7 @@ fn flaw(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&
     let follows = match (last.layout(), link.layout()) {
         (Layout::Cuckoo(last), Layout::Cuckoo(link)) => {
             let pairs = |layout: &CuckooLayout| u128::from(layout.places) * u128::from(layout.fingerprints);
-            link.kind == last.kind
-                && link.ring.near_share == 0
-                && link.value_bits() == 0
-                && pairs(link).is_multiple_of(pairs(last))
+            link.kind == last.kind && pairs(link).is_multiple_of(pairs(last))
         }
         (Layout::Bloom(_), Layout::Bloom(_)) => true,
         (Layout::Blocked(last), Layout::Blocked(link)) => {
@@ -97,6 +98,7 @@ fn flaw(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&
         _ => false,
     };
     let checks = [
+        (grows(link), "it is no filter that can be a link"),
         (follows, "places and fingerprints are no multiple, or of another kind"),
         (link.seed() == last.seed(), "it has another seed"),
         (link.keys() > last.keys(), "it is not larger"),
@@ -160,6 +162,16 @@ mod tests {
         let classic = Spec::new(50, 0.01).kind(Kind::Classic(4)).build().unwrap();
         let refused = Filter::from_bytes(&with_links(&grown(Spec::new(50, 0.01)), &[&classic]));
         assert!(refused.unwrap_err().to_string().contains("does not grow"));
+    }
+
+    /// A doubled table draws places otherwise, though its numbers are those of a link.
+    #[test]
+    fn links_that_were_doubled_are_refused() {
+        let filter = grown(Spec::new(50, 0.01));
+        let mut first = filter.engine().links()[0].clone();
+        first.double().unwrap();
+        let refused = Filter::from_bytes(&with_links(&filter, &[&first])).unwrap_err();
+        assert!(refused.to_string().contains("does not grow"), "{refused}");
     }
 
     #[test]

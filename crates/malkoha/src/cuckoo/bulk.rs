@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bits::Words;
-use crate::engine::{Counters, Flaw};
+use crate::engine::Counters;
 use crate::error::Full;
 use crate::key::KeyHash;
 use crate::reduce::last_draw;
@@ -249,10 +249,6 @@ impl<T: Table> Table for Part<T> {
 
     fn words(&self) -> &Words {
         self.table.words()
-    }
-
-    fn audit(&self, layout: &CuckooLayout) -> Result<u64, Flaw> {
-        self.table.audit(layout)
     }
 
     fn clear(&mut self) {

@@ -13,6 +13,7 @@
 //! [`Filter`](crate::Filter), which chooses the combination at run time; the aliases here are for those who
 //! know it at compile time and have hashes in hand.
 
+mod audit;
 mod bulk;
 mod doubled;
 mod layout;
@@ -520,7 +521,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
 
     fn audit(&self) -> Result<(), Flaw> {
         self.audit_stash()?;
-        let there = self.table.audit(&self.layout)? + self.stash.len() as u64;
+        let there = audit::audit(self.table.words(), &self.layout)? + self.stash.len() as u64;
         if there == self.len { Ok(()) } else { Err(Flaw::Count { there }) }
     }
 

@@ -12,11 +12,8 @@
 //! serves both: read the slots of a place as lanes of a word, compare them all at once with the tag that each
 //! lane would hold. If a place is wider than a word it is searched in several groups of lanes.
 
-use core::ops::Range;
-
 use crate::bits::words::mask;
 use crate::bits::{Words, lanes};
-use crate::engine::Flaw;
 
 use super::layout::CuckooLayout;
 use super::place::Place;
@@ -220,65 +217,6 @@ impl<S: Shape> Slots<S> {
     }
 }
 
-/// What comes from a file is looked at as strictly as if an enemy had written it.
-impl<S: Shape> Slots<S> {
-    /// The bits of a tag that are zero in empty slots only, if that is all there is to say of tags.
-    fn essential_bits(layout: &CuckooLayout) -> Option<u64> {
-        if layout.subtable_bits > 0 {
-            return Some(mask(layout.subtable_bits));
-        }
-        layout.tag.essential_bits().filter(|_| layout.fingerprints == layout.tag.fingerprints())
-    }
-
-    /// Counts the tags, as many at a time as a word has lanes.
-    fn audit_lanes(&self, layout: &CuckooLayout, essential: u64) -> Result<u64, Flaw> {
-        let bits = self.shape.search().tag.bits;
-        let lanes = 64 / bits;
-        let ones = lanes::ones(bits, lanes);
-        let highs = ones << (bits - 1);
-        let essential = essential.wrapping_mul(ones);
-        let (mut slot, mut occupied) = (0, 0);
-        while slot < layout.slots {
-            let lanes = u64::from(lanes).min(layout.slots - slot);
-            #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
-            let content = self.words.read(slot * u64::from(bits), lanes as u32 * bits);
-            let tags = lanes::nonzero_marks(content, ones, highs);
-            if tags != lanes::nonzero_marks(content & essential, ones, highs) {
-                // Found by looking again, one by one.
-                self.audit_tags(layout, slot..slot + lanes)?;
-            }
-            occupied += u64::from(tags.count_ones());
-            slot += lanes;
-        }
-        Ok(occupied)
-    }
-
-    /// Counts the tags of these slots one by one.
-    fn audit_tags(&self, layout: &CuckooLayout, slots: Range<u64>) -> Result<u64, Flaw> {
-        let bits = u64::from(layout.tag.bits);
-        let mut occupied = 0;
-        for slot in slots {
-            let tag = Tag(self.words.read(slot * bits, layout.tag.bits));
-            if tag == Tag::EMPTY {
-                continue;
-            }
-            let flaw = |what| Err(Flaw::Table { bit: slot * bits, what });
-            if layout.tag.same_key(tag, Tag::EMPTY) {
-                return flaw("a slot has a value and no fingerprint");
-            }
-            let (fingerprint, _, rank) = layout.tag.parts(tag);
-            if !layout.has_fingerprint(fingerprint) {
-                return flaw("a tag has a fingerprint that no key has");
-            }
-            if rank > slot || (layout.kind.is_windowed() && slot - rank >= layout.places) {
-                return flaw("a tag belongs to a window outside the table");
-            }
-            occupied += 1;
-        }
-        Ok(occupied)
-    }
-}
-
 impl<S: Shape> Table for Slots<S> {
     const VALUED: bool = S::VALUED;
 
@@ -405,20 +343,6 @@ impl<S: Shape> Table for Slots<S> {
 
     fn words(&self) -> &Words {
         &self.words
-    }
-
-    fn audit(&self, layout: &CuckooLayout) -> Result<u64, Flaw> {
-        let occupied = match Self::essential_bits(layout) {
-            Some(essential) => self.audit_lanes(layout, essential)?,
-            None => self.audit_tags(layout, 0..layout.slots)?,
-        };
-        if layout.kind.is_windowed() {
-            // Inside the table a window may begin anywhere; near its ends the ranks must be looked at.
-            let l = u64::from(layout.slots_per_place);
-            self.audit_tags(layout, 0..l)?;
-            self.audit_tags(layout, layout.slots - l..layout.slots)?;
-        }
-        Ok(occupied)
     }
 
     fn clear(&mut self) {

@@ -19,7 +19,6 @@
 //! with values as it does without.
 
 use crate::bits::{Words, lanes, words::mask};
-use crate::engine::Flaw;
 
 use super::layout::CuckooLayout;
 use super::place::Place;
@@ -27,10 +26,10 @@ use super::table::{Entry, Swap, Table};
 use super::tag::{Anatomy, Tag};
 
 /// Bits of the number of a quadruple.
-const NUMBER_BITS: u32 = 12;
+pub(super) const NUMBER_BITS: u32 = 12;
 
 /// Ascending quadruples of numbers below 16.
-const QUADRUPLES: u64 = 3876;
+pub(super) const QUADRUPLES: u64 = 3876;
 
 /// What each position of a quadruple adds to its number.
 static BINOMIALS: [[u64; 16]; 4] = {
@@ -82,7 +81,7 @@ fn encode(quadruple: [u64; 4]) -> u64 {
 /// The quadruple with a number below 2^12.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "numbers below 2^12")]
-fn decode(number: u64) -> u64 {
+pub(super) fn decode(number: u64) -> u64 {
     u64::from(DECODED[number as usize])
 }
 
@@ -351,31 +350,6 @@ impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, 
 
     fn words(&self) -> &Words {
         &self.words
-    }
-
-    fn audit(&self, layout: &CuckooLayout) -> Result<u64, Flaw> {
-        let mut occupied = 0;
-        for place in (0..layout.places).map(Place) {
-            let flaw = |what| Err(Flaw::Table { bit: self.bit(place), what });
-            if self.words.read(self.bit(place), NUMBER_BITS) >= QUADRUPLES {
-                return flaw("a sorted bucket has a number beyond the last");
-            }
-            let tags = self.load(place);
-            if !tags.is_sorted() {
-                return flaw("a sorted bucket is not in order");
-            }
-            for tag in tags.into_iter().filter(|tag| *tag != 0) {
-                if layout.tag.same_key(Tag(tag), Tag::EMPTY) {
-                    return flaw("a sorted bucket has a value and no fingerprint");
-                }
-                let (fingerprint, _, _) = self.anatomy().parts(Tag(tag));
-                if !layout.has_fingerprint(fingerprint) {
-                    return flaw("a sorted bucket has a fingerprint that no key has");
-                }
-                occupied += 1;
-            }
-        }
-        Ok(occupied)
     }
 
     fn clear(&mut self) {

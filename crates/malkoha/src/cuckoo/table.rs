@@ -1,7 +1,6 @@
 //! What a table of places must answer, whatever its layout in memory.
 
 use crate::bits::Words;
-use crate::engine::Flaw;
 
 use super::layout::CuckooLayout;
 use super::place::Place;
@@ -88,9 +87,6 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
 
     /// The words that hold the tags.
     fn words(&self) -> &Words;
-
-    /// Looks at all tags, which may come from a file, and counts them; refuses those that no key can have.
-    fn audit(&self, layout: &CuckooLayout) -> Result<u64, Flaw>;
 
     /// Empties all slots.
     fn clear(&mut self);

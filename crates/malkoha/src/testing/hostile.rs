@@ -64,6 +64,10 @@ fn provoke_values(filter: &mut Filter, stream: &mut Stream) {
 }
 
 /// Asks a filter everything that can be asked without changing it.
+///
+/// # Panics
+///
+/// If answers contradict each other.
 pub fn look_at(filter: &Filter) {
     let keys: Vec<u64> = (0..100).collect();
     for (key, found) in keys.iter().zip(filter.contains_slice(&keys)) {
@@ -87,6 +91,7 @@ pub fn look_at(filter: &Filter) {
 }
 
 /// Changes bytes in one of the ways that matter: a bit, a byte, a number, a run of bytes.
+#[expect(clippy::missing_panics_doc, reason = "eight bytes are eight bytes")]
 pub fn damage(bytes: &mut [u8], stream: &mut Stream) {
     #[expect(clippy::cast_possible_truncation, reason = "below a length")]
     let mut below = |bound: usize| stream.below(bound as u64) as usize;

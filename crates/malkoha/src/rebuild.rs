@@ -1,0 +1,100 @@
+//! Building a filter anew from its keys, for those who still have them.
+
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::geometry::{Geometry, Layout};
+use crate::key::Key;
+use crate::spec::{Offsets, Spec};
+use crate::theory;
+
+impl Filter {
+    /// A new filter like this one, planned for `planned` keys, that holds these keys: the same kind, seed, rate and
+    /// options, at the load that is usual for the kind.
+    ///
+    /// This is what to do with a filter that has grown or was doubled, or must take more than it was planned for, where
+    /// the keys are at hand: one table again, two places a lookup, and no bits spent on growth. A growing filter is
+    /// rebuilt as one that grows. A doubled one has the rate that its doubling left it with; ask a [`Spec`] for a
+    /// better one. Filters with values cannot be rebuilt from keys alone.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let mut filter = Spec::new(100, 0.001).growing().build()?;
+    /// let keys: Vec<u64> = (0..5000).collect();
+    /// filter.insert_slice(&keys).unwrap();
+    /// let rebuilt = filter.rebuild_from(&keys, 8000)?;
+    /// assert_eq!((filter.stats().links.len(), rebuilt.stats().links.len()), (6, 1));
+    /// assert!(rebuilt.contains_slice(&keys).into_iter().all(|found| found));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn rebuild_from<K: Key + Sync>(&self, keys: &[K], planned: u64) -> Result<Self, Error> {
+        if self.geometry().value_bits() > 0 {
+            let what =
+                "keys alone do not tell the values; insert them into a new filter, each with its value";
+            return Err(Error::Option { kind: self.geometry().kind(), what });
+        }
+        like(self.geometry(), planned).build_from(keys)
+    }
+}
+
+/// The spec of a filter for so many keys that is otherwise as this geometry.
+fn like(geometry: &Geometry, keys: u64) -> Spec {
+    let kind = geometry.kind();
+    let mut spec = Spec::new(keys, geometry.rate()).kind(kind).seed(geometry.seed());
+    match *geometry.layout() {
+        Layout::Cuckoo(layout) => {
+            let ring = layout.ring;
+            // In tables so small that local offsets reach everywhere, local is what serves when they get larger.
+            let whole = ring.most == layout.places - ring.least && ring.most > 1 << 15;
+            let offsets = match geometry.growth() {
+                Some(growth) => growth.offsets,
+                None if ring.near_share > 0 => Offsets::Near(ring.near_share),
+                None if kind.is_signed() && whole => Offsets::Whole,
+                None => Offsets::Local,
+            };
+            spec = spec.stash(layout.stash).max_steps(layout.max_steps).offsets(offsets);
+            let load = geometry.growth().map_or_else(|| geometry.load(), |growth| growth.load);
+            if load > theory::planned_load(kind) && theory::dense_load(kind).is_some() {
+                spec = spec.dense();
+            } else if geometry.is_growing() {
+                spec = spec.load(load);
+            }
+        }
+        Layout::Blocked(layout) => {
+            spec = spec.pattern(layout.pattern);
+            if layout.choices > 1 {
+                spec = spec.cost(layout.cost);
+            }
+        }
+        Layout::Bloom(_) => {}
+    }
+    if geometry.is_growing() { spec.growing() } else { spec }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cost, Kind, Pattern};
+
+    #[test]
+    fn a_plan_rebuilt_for_as_many_keys_is_the_same_plan() {
+        let mut specs: Vec<_> = Kind::all().map(|kind| Spec::new(5000, 0.003).kind(kind).seed(7)).collect();
+        for kind in [Kind::Sorted, Kind::Windowed(3), Kind::Flexible(4)] {
+            let spec = Spec::new(200_000, 0.003).kind(kind);
+            specs.extend([spec.dense(), spec.stash(3).max_steps(77), spec.growing(), spec.growing().dense()]);
+            specs.extend([spec.offsets(Offsets::Near(96)), spec.growing().load(0.5)]);
+            specs.extend([spec.offsets(Offsets::Whole), spec.offsets(Offsets::Whole).growing()]);
+        }
+        let blocked = Spec::new(5000, 0.003).kind(Kind::Blocked(2));
+        specs.extend([blocked.pattern(Pattern::Distinct), blocked.cost(Cost::LookAhead { mu: 3.5 })]);
+        for spec in specs {
+            let geometry = spec.plan().unwrap();
+            assert_eq!(like(&geometry, geometry.keys()).plan(), Ok(geometry));
+        }
+    }
+
+    #[test]
+    fn values_cannot_be_rebuilt_from_keys() {
+        let filter = Spec::new(100, 0.01).values(3).build().unwrap();
+        assert!(matches!(filter.rebuild_from(&[1u64], 200), Err(Error::Option { .. })));
+    }
+}
