@@ -46,16 +46,26 @@ fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error>
         return match layout.kind {
             Kind::Classic(_) | Kind::SemiSorted => valued::<Xor>(layout, words),
             Kind::Simplified(_) => valued::<Subtables>(layout, words),
-            _ if layout.ring.near_share > 0 => valued::<Signed<true>>(layout, words),
-            _ => valued::<Signed<false>>(layout, words),
+            _ => valued::<Signed>(layout, words),
         };
     }
     Ok(match layout.kind {
         Kind::Classic(_) => Box::new(ClassicCuckoo::in_words(layout, words)?),
         Kind::SemiSorted => Box::new(SemiSortedCuckoo::in_words(layout, words)?),
         Kind::Simplified(_) => Box::new(SimplifiedCuckoo::in_words(layout, words)?),
-        _ if layout.ring.near_share > 0 => signed::<Signed<true>>(layout, words)?,
-        _ => signed::<Signed<false>>(layout, words)?,
+        _ if layout.ring.near_share > 0 => near(layout, words)?,
+        _ => signed(layout, words)?,
+    })
+}
+
+/// Signed offsets of which some stay in a cache line, which pays in buckets of 64 bits most of all.
+fn near(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
+    Ok(match (layout.kind, layout.tag_bits()) {
+        (Kind::Sorted, _) => Box::new(Cuckoo::<Signed, SortedBuckets>::in_words(layout, words)?),
+        (Kind::Flexible(4), 16) => {
+            Box::new(Cuckoo::<Signed, Slots<Fixed<16, 4, false>>>::in_words(layout, words)?)
+        }
+        _ => Box::new(Cuckoo::<Signed, Slots<Dynamic>>::in_words(layout, words)?),
     })
 }
 
@@ -69,7 +79,8 @@ fn valued<P: Placement>(layout: &CuckooLayout, words: Words) -> Result<Box<dyn E
 }
 
 /// Buckets, windows and sorted buckets with signed offsets.
-fn signed<P: Placement>(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
+fn signed(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
+    type P = Signed<false>;
     macro_rules! choose {
         (slots $(($bits:literal, $l:literal, $windowed:literal)),*; sorted $($sorted:literal),*) => {
             match (layout.kind, layout.tag_bits(), layout.slots_per_place, layout.kind.is_windowed()) {

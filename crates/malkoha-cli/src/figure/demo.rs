@@ -1,8 +1,8 @@
 //! The figure of `demo`: memory and speed of every kind as bars.
 
 use malkoha::theory;
+use malkoha_figure::{Anchor, Axis, Drawing, GRID, INK};
 
-use super::{Anchor, Axis, Drawing, GRID, INK};
 use crate::cmd::Measured;
 use crate::units::{short_count, short_rate};
 
@@ -43,7 +43,7 @@ fn panel(
     decimals: usize,
 ) -> Axis {
     let most = rows.iter().map(&value).fold(0.0, f64::max);
-    let axis = Axis { values: (0.0, most), pixels: (left, left + width) };
+    let axis = Axis::linear((0.0, most), (left, left + width));
     drawing.title((left, 30.0), title);
     drawing.line((left, TOP - 4.0), (left, TOP + ROW * rows.len() as f64), GRID);
     for (at, row) in rows.iter().enumerate() {

@@ -2,8 +2,9 @@
 //! powers of two make a staircase.
 
 use malkoha::{Kind, Spec, theory};
+use malkoha_figure::{Anchor, Axis, Drawing, GRID, INK};
 
-use super::{Anchor, Axis, Drawing, GRID, INK, spread};
+use super::spread;
 use crate::kinds::SHOWN;
 use crate::units::{short_count, short_rate};
 
@@ -83,8 +84,8 @@ fn panel(drawing: &mut Drawing, left: f64, title: &str, curves: &[Curve], ticks:
     let values = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.1);
     let lowest = (values().fold(f64::INFINITY, f64::min) / 2.0).floor() * 2.0;
     let highest = (values().fold(0.0, f64::max) / 2.0).ceil() * 2.0;
-    let x = Axis { values: (ticks[0].0, ticks[ticks.len() - 1].0), pixels: (left, left + 320.0) };
-    let y = Axis { values: (lowest, highest), pixels: (420.0, 50.0) };
+    let x = Axis::linear((ticks[0].0, ticks[ticks.len() - 1].0), (left, left + 320.0));
+    let y = Axis::linear((lowest, highest), (420.0, 50.0));
     drawing.title((left - 40.0, 24.0), title);
     for (at, name) in ticks {
         drawing.line((x.at(*at), y.pixels.0), (x.at(*at), y.pixels.1), GRID);

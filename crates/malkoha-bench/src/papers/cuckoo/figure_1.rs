@@ -28,7 +28,7 @@ const EXPONENTS: std::ops::RangeInclusive<u32> = 4..=24;
 
 /// The filters of the staircase: the classic one, and those of any size.
 const STAIRS: [(Kind, &str, usize); 2] =
-    [(Kind::Classic(4), "classic:4, planned", 0), (Kind::Flexible(4), "flexible:4, planned", 1)];
+    [(Kind::Classic(4), "classic:4, planned", 3), (Kind::Flexible(4), "flexible:4, planned", 1)];
 
 fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new("overhead and buckets", &["layout", "k", "keys", "C", "places"]);
@@ -88,7 +88,7 @@ fn show(record: &Record) -> Vec<Piece> {
     let buckets =
         Panel::new("buckets of four slots", Scale::linear("million keys"), Scale::linear("million buckets"))
             .with(stairs)
-            .with([Curve::dashed("power of two above 1.05 n / 4", 9, published)]);
+            .with([Curve::dashed("power of two above 1.05 n / 4", 2, published)]);
     let worst = places(Kind::Classic(4)).map(|row| row.number("C")).fold(0.0, f64::max);
     let flexible = places(Kind::Flexible(4))
         .filter(|row| row.number("keys") >= 1e6)

@@ -119,8 +119,8 @@ fn show(record: &Record) -> Vec<Piece> {
     ];
     pieces.push(Piece::Text(format!(
         "The lowest of all layouts reaches {:.4} of its threshold with 1000 steps, {:.4} with 10 000 and {:.4} with 50 000. At k = 4 slots of \
-         windows have a bit more here than in the paper, so that they keep their rate. That local and near offsets fall with the size \
-         is the price of their reach, and why ours grows in very large tables.",
+         windows have a bit more here than in the paper, so that they keep their rate. Offsets of a fixed reach are \
+         expected to lose load slowly as tables grow, which is why their reach grows in very large ones.",
         of(1000),
         of(10_000),
         of(50_000)

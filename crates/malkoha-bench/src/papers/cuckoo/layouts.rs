@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use malkoha::{Filter, Kind, theory};
+use malkoha::{Kind, theory};
 use malkoha_figure::Curve;
 
 use crate::record::{Record, Row};
@@ -99,26 +99,6 @@ impl Layout {
         Curve::points(self.name, self.colour, rows.map(|row| (row.number(x), row.number(y))).collect())
     }
 }
-
-/// The share of keys from `first` on that a filter reports, asking so many.
-pub(super) fn share_found(filter: &Filter, first: u64, count: u64) -> f64 {
-    const CHUNK: u64 = 1 << 16;
-    let (mut keys, mut answers, mut found) = (Vec::new(), Vec::new(), 0);
-    let mut at = 0;
-    while at < count {
-        let next = (at + CHUNK).min(count);
-        keys.clear();
-        keys.extend(first + at..first + next);
-        answers.resize(keys.len(), false);
-        filter.contains_slice_into(&keys, &mut answers);
-        found += answers.iter().filter(|answer| **answer).count();
-        at = next;
-    }
-    found as f64 / count as f64
-}
-
-/// Where keys begin that are never stored.
-pub(super) const STRANGERS: u64 = 1 << 40;
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     paper: Paper::Cuckoo,
     number: "Section 3.1",
     title: "the placement that is rejected",
-    minutes: (0.2, 4.0),
+    minutes: (0.3, 6.0),
     run,
     show,
     check,

@@ -5,8 +5,8 @@ use std::error::Error;
 use malkoha::{Kind, theory};
 
 use super::formulas::FORMULAS;
-use super::layouts::{self, LEGEND, STRANGERS, share_found};
-use crate::papers::{Exhibit, Paper, Piece, Size};
+use super::layouts::{self, LEGEND};
+use crate::papers::{Exhibit, Paper, Piece, Size, strangers};
 use crate::record::{Record, Row};
 use crate::table::{Cell, Table};
 use crate::wish::Choice;
@@ -32,9 +32,10 @@ const EARLIER: [(&str, &str); 4] =
 fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     let mut table = Table::new(
         "overhead factors",
-        &["filter", "layout", "case", "keys", "bits_per_key", "C", "rate", "steps_per_walk"],
+        &["filter", "layout", "case", "keys", "bits_per_key", "C", "strangers", "rate", "steps_per_walk"],
     );
     let power = size.pick(14, 18, 22);
+    let asked = 4 << power;
     let filters = EARLIER.map(|(_, text)| (text.to_owned(), "")).into_iter();
     for (text, layout) in filters.chain(layouts::ALL.map(|layout| (layout.choice(K), layout.name))) {
         let Choice::One(wish) = text.parse()? else { return Err("a row is one filter".into()) };
@@ -50,7 +51,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
                 Cell::Count(keys),
                 Cell::number(filter.geometry().bits_per_key(), 3),
                 Cell::number(filter.geometry().bits_per_key() / f64::from(K), 3),
-                Cell::Rate(share_found(&filter, STRANGERS, 4 << power)),
+                Cell::Count(asked),
+                Cell::Rate(strangers::ask(&filter, asked) as f64 / asked as f64),
                 Cell::number(if wish.kind.is_bloom() { f64::NAN } else { stats.steps_mean }, 2),
             ]);
         }
@@ -133,7 +135,8 @@ fn show(record: &Record) -> Vec<Piece> {
         )),
         Piece::Table(published),
         Piece::Text(format!(
-            "All kinds of ours. {LEGEND} Steps are those of inserts that find both places full; every step may miss the cache."
+            "All kinds of ours. {LEGEND} Steps are those of inserts that find both places full; every step may miss the cache. \
+             The prediction for windows of three is for fractions of bits; slots have whole ones, and the rate is lower for it."
         )),
         Piece::Table(ours),
     ]
@@ -150,9 +153,8 @@ fn check(record: &Record) -> Result<(), String> {
         if !expected.contains(&worsening) {
             return Err(format!("{filter}: one key more makes it {worsening:.3} times as large"));
         }
-        // As many strangers as four times the slots were asked.
-        let noise = 4.0 / (4.0 * keys / f64::from(1 << K)).sqrt();
-        if row.number("rate") * f64::from(1 << K) > 1.0 + noise {
+        let (asked, promise) = (row.number("strangers"), (-f64::from(K)).exp2());
+        if strangers::deviations(row.number("rate") * asked, asked, promise, keys) > 4.0 {
             return Err(format!("{filter}: a rate of {} is above the promise", row.text("rate")));
         }
     }

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use malkoha::theory;
+
 use super::layouts::{self, Layout, NAMES};
 use super::races;
 use crate::contestants::Way;
@@ -93,9 +95,12 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// C as Table 3 has it: over -log2 of the actual rate, which is the load times 2^-k.
+/// C as Table 3 has it: over -log2 of the actual rate, which is the load times 2^-k. Slots have whole bits, and what that
+/// adds to those of windows of three lowers the rate.
 fn predicted(layout: Layout, k: u32) -> f64 {
-    layout.predicted_overhead(k) * f64::from(k) / (f64::from(k) - layout.planned_load().log2())
+    let (bits, load) = (theory::bits_per_key(layout.kind, f64::from(k), 1.0), layout.planned_load());
+    let added = bits.ceil() - bits;
+    (bits + added) / load / (f64::from(k) + added - load.log2())
 }
 
 fn at(record: &Record, layout: Layout, k: u32, column: &str) -> f64 {
