@@ -141,7 +141,8 @@ impl Axis {
                 // Not minus zero.
                 format!("{:.decimals$}", measure + 0.0)
             }
-            Kind::Logarithmic(base) => format!("{base}^{:.0}", measure + 0.0),
+            // Nor here.
+            Kind::Logarithmic(base) => format!("{base}^{:.0}", measure.round() + 0.0),
         }
     }
 }

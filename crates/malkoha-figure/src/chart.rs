@@ -20,6 +20,8 @@ const LEGEND_ENTRY: f64 = 230.0;
 enum Style {
     /// A line with a dot at every point: measured.
     Measured,
+    /// The same with a broken line: measured in a second way.
+    Broken,
     /// A line: computed.
     Line,
     /// A broken line: a limit, or a goal.
@@ -49,6 +51,12 @@ impl Curve {
         Self::new(name, colour, Style::Measured, points)
     }
 
+    /// Values measured in a second way: a broken line with dots.
+    #[must_use]
+    pub fn broken(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
+        Self::new(name, colour, Style::Broken, points)
+    }
+
     /// Computed values: a line.
     #[must_use]
     pub fn line(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
@@ -75,6 +83,12 @@ impl Curve {
         match self.style {
             Style::Measured => {
                 drawing.curve(places, self.colour(), "");
+                for place in places {
+                    drawing.dot(*place, self.colour());
+                }
+            }
+            Style::Broken => {
+                drawing.curve(places, self.colour(), "6 3");
                 for place in places {
                     drawing.dot(*place, self.colour());
                 }

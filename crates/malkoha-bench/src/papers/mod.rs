@@ -4,6 +4,7 @@
 //! predicted and measured side by side. What must hold of a record whatever its size is checked, at a tiny size by
 //! every test run.
 
+mod bloom;
 mod cuckoo;
 mod eppstein;
 mod fan;
@@ -102,7 +103,8 @@ pub(crate) struct Exhibit {
 
 /// All of them, in the order of the papers.
 pub(crate) fn exhibits() -> Vec<Exhibit> {
-    [cuckoo::exhibits(), fan::exhibits(), eppstein::exhibits(), vec![scale::EXHIBIT]].concat()
+    let papers = [cuckoo::exhibits(), bloom::exhibits(), fan::exhibits(), eppstein::exhibits()];
+    [papers.concat(), vec![scale::EXHIBIT]].concat()
 }
 
 /// Runs the exhibits that are asked for, writes their records, and what follows from them.

@@ -9,15 +9,20 @@ const CHUNK: u64 = 1 << 16;
 
 /// For how many of so many strangers a filter answers: integers from 2^41 on, of which none may be stored.
 pub(super) fn ask(filter: &Filter, strangers: u64) -> u64 {
+    ask_from(STRANGERS, strangers, |keys, answers| filter.contains_slice_into(keys, answers))
+}
+
+/// For how many of the integers from `first` on, so many, `contains` answers.
+pub(super) fn ask_from(first: u64, strangers: u64, mut contains: impl FnMut(&[u64], &mut [bool])) -> u64 {
     let (mut keys, mut answers) = (Vec::new(), Vec::new());
     let mut hits = 0;
     let mut start = 0;
     while start < strangers {
         let end = (start + CHUNK).min(strangers);
         keys.clear();
-        keys.extend(STRANGERS + start..STRANGERS + end);
+        keys.extend(first + start..first + end);
         answers.resize(keys.len(), false);
-        filter.contains_slice_into(&keys, &mut answers);
+        contains(&keys, &mut answers);
         hits += answers.iter().filter(|found| **found).count() as u64;
         start = end;
     }
