@@ -64,7 +64,8 @@ impl Build<'_> {
     }
 
     fn fill(&self, mut filter: Filter) -> Result<(Filter, Tally)> {
-        let tally = self.with_source("building", |source| fill(&mut filter, source, self.threads))?;
+        let tally =
+            self.with_source("building", |source| fill(&mut filter, source, self.threads, self.args.copies))?;
         Ok((filter, tally))
     }
 
@@ -72,8 +73,11 @@ impl Build<'_> {
     fn planned(&self, keys: u64) -> Result<(Filter, Tally)> {
         self.fill(self.spec(keys).build()?).map_err(|error| {
             if is_full(&error) {
-                let more =
-                    format!("there are more different keys than --keys {keys}; give more, or leave it out");
+                let different =
+                    if self.args.copies { "keys, or more copies of a key," } else { "different keys" };
+                let more = format!(
+                    "there are more {different} than --keys {keys} has room for; give more, or leave it out"
+                );
                 error.context(more)
             } else {
                 error
@@ -89,10 +93,25 @@ impl Build<'_> {
 
     /// For files: they are counted first.
     fn estimated(&self) -> Result<(Filter, Tally)> {
+        if self.args.copies {
+            return self.counted();
+        }
         let estimate = self.with_source("counting", |source| self.estimate(source))?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of keys")]
         let keys = (estimate * (1.0 + STANDARD_ERRORS * HyperLogLog::STANDARD_ERROR)).ceil() as u64;
         self.read_until_it_fits(keys.max(1))
+    }
+
+    /// For files all of whose keys are stored: the number is known exactly.
+    fn counted(&self) -> Result<(Filter, Tally)> {
+        let keys = self.with_source("counting", |source| self.count(source))?;
+        self.fill(self.spec(keys.max(1)).build()?).map_err(|error| {
+            if is_full(&error) {
+                error.context("some keys come more often than copies can be stored; leave out --copies, or give every key once")
+            } else {
+                error
+            }
+        })
     }
 
     /// Reads files into a filter for so many keys, and again into one twice as large if that was too small.
@@ -106,6 +125,18 @@ impl Build<'_> {
                 filled => return filled,
             }
         }
+    }
+
+    /// The number of keys.
+    fn count(&self, source: Source) -> Result<u64> {
+        let (keying, hasher) = (source.keying(), malkoha::KeyHasher::new(kmers::seed(self.args.input.kmer)));
+        let mut keys = 0;
+        let work = |block: &mut Vec<u8>| Keys::of(block, keying, &hasher).hashes.len() as u64;
+        pipeline::run(source, self.threads, work, |count| {
+            keys += count;
+            Ok(())
+        })?;
+        Ok(keys)
     }
 
     /// The number of different keys.
@@ -125,7 +156,15 @@ fn report(args: &BuildArgs, filter: &Filter, tally: &Tally, start: Instant) -> R
     let seconds = start.elapsed().as_secs_f64();
     let mut report = Report::default();
     report.fact("file", args.out.display());
-    report.fact("keys", format_args!("{} read, about {} different", grouped(tally.keys), tally.different()));
+    if args.copies {
+        report.fact("keys", format_args!("{0} read, {0} stored", grouped(tally.keys)));
+    } else {
+        let read = grouped(tally.keys);
+        report.fact("keys", format_args!("{read} read, about {} different", tally.different()));
+        if !args.kind.is_bloom() {
+            tally.report_alike(&mut report);
+        }
+    }
     tally.report_skipped(&mut report);
     filter_file::describe(&mut report, filter);
     report.fact("time", format_args!("{seconds:.2} seconds"));

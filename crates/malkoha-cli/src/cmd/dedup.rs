@@ -62,10 +62,11 @@ fn write_new(out: &mut Output, block: &[u8], keys: &Keys, answers: &[Inserted]) 
 
 fn report(args: &DedupArgs, seen: &Seen, tally: &Tally, start: Instant) -> Report {
     let mut report = Report::default();
+    let (dropped, wrongly) = (grouped(tally.keys - tally.stored), tally.alike_in_words());
     report
         .fact("lines", format_args!("{} read, {} written", grouped(tally.keys), grouped(tally.stored)))
-        .fact("dropped", format_args!("{} of them wrongly, as expected from the rate", tally.dropped()))
         .fact("filter", format_args!("{}, {}", args.kind, short_bytes(seen.memory_bytes())))
-        .fact("time", format_args!("{:.2} seconds", start.elapsed().as_secs_f64()));
+        .fact("time", format_args!("{:.2} seconds", start.elapsed().as_secs_f64()))
+        .fact("dropped", format_args!("{dropped} as duplicates; expected wrongly among them: {wrongly}"));
     report
 }
