@@ -84,8 +84,8 @@ pub struct Stats {
     pub head_room: u64,
     /// How near the filter is to refusing inserts.
     pub level: Level,
-    /// The links of a growing filter, the oldest first; none for others. Such a filter has room as long as the
-    /// system has memory; its head-room is what its links take before another one is added.
+    /// The links of a growing filter, the oldest first; none for others. Such a filter has room until the
+    /// system has no more memory or a hash no more bits for places and fingerprints; its head-room is what its links take before another one is added.
     pub links: Vec<LinkStats>,
 }
 

@@ -137,7 +137,7 @@ impl Generations {
     /// Stores a key unless it was seen within the window, and says which. By number of keys, this begins a new
     /// generation whenever the newest is full.
     ///
-    /// A window refuses a key only if the system has no memory for a burst, and then nothing has changed.
+    /// A window refuses a key only if the system has no memory, or a hash no bits, for a burst, and then nothing has changed.
     pub fn check_and_insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
         let hash = key.hash(self.filters[0].hasher());
         if self.contains(&hash) {
