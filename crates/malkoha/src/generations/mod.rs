@@ -39,6 +39,7 @@ use crate::geometry::Geometry;
 use crate::key::{Key, KeyHash};
 use crate::spec::{Given, Spec, check_rate};
 use crate::stats::Stats;
+use crate::sums::saturating_sum;
 
 /// The most generations.
 const MOST_GENERATIONS: u32 = 1024;
@@ -284,7 +285,7 @@ impl Generations {
     /// The number of keys that are stored, those included that are beyond the window and not yet forgotten.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.filters.iter().map(Filter::len).sum()
+        saturating_sum(self.filters.iter().map(Filter::len))
     }
 
     /// Whether nothing is stored.
