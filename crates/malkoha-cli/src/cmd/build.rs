@@ -11,6 +11,7 @@ use crate::cmd::{Outcome, threads};
 use crate::filling::{fill, is_full};
 use crate::hyperloglog::HyperLogLog;
 use crate::input::{self, Keys, Source, kmers};
+use crate::message::say;
 use crate::output::Output;
 use crate::report::Report;
 use crate::tally::Tally;
@@ -33,8 +34,8 @@ struct Build<'a> {
 /// Runs the subcommand.
 pub(crate) fn run(args: &BuildArgs) -> Result<Outcome> {
     let start = Instant::now();
-    filter_file::check_target(&args.out)?;
     let inputs = input::or_standard_input(&args.input.inputs);
+    filter_file::check_target(&args.out, &inputs)?;
     let build = Build { args, inputs, threads: threads(args.input.threads) };
     let (filter, tally) = match args.keys {
         Some(keys) => build.planned(keys)?,
@@ -120,7 +121,10 @@ impl Build<'_> {
             match self.fill(self.spec(keys).build()?) {
                 Err(error) if is_full(&error) => {
                     keys = keys.checked_mul(2).context("more keys than can be counted")?;
-                    eprintln!("malkoha: more keys than estimated; reading again for {}", grouped(keys));
+                    say(format_args!(
+                        "malkoha: more keys than estimated; reading again for {}",
+                        grouped(keys)
+                    ));
                 }
                 filled => return filled,
             }

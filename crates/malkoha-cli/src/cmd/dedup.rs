@@ -8,6 +8,7 @@ use malkoha::Inserted;
 use crate::cli::{DedupArgs, Format};
 use crate::cmd::{Outcome, threads};
 use crate::input::{self, Keys, Source};
+use crate::message::say;
 use crate::output::Output;
 use crate::report::Report;
 use crate::seen::Seen;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     bar.finish_and_clear();
     out.finish()?;
     if !args.quiet {
-        eprintln!("{}", report(args, &seen, &tally, start));
+        say(report(args, &seen, &tally, start));
     }
     Ok(Outcome::Done)
 }
