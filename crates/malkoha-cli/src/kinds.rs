@@ -50,10 +50,9 @@ impl Need {
     /// Whether filters of a kind can do this.
     pub(crate) fn met_by(self, kind: Kind) -> bool {
         match self {
-            Self::Delete => !kind.is_bloom(),
+            Self::Delete | Self::Values => !kind.is_bloom(),
             Self::Grow => kind.is_signed() || kind.is_bloom(),
             Self::Overfill => kind.is_bloom(),
-            Self::Values => !kind.is_bloom(),
         }
     }
 
