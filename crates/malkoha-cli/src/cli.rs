@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
+use clap::builder::{RangedU64ValueParser, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use malkoha::Kind;
@@ -22,7 +22,13 @@ Rates: 0.001, 0.1%, 1/1000, 2^-10, 1e-3.
 Kinds: classic, semisorted, simplified, flexible, windowed, sorted, bloom, blocked, with slots or choices behind
 a colon where they vary: windowed:2, flexible:4, blocked:3.
 Input: gz, zst, xz and bz2 are recognised by their content; - is standard input.
-Exit status: 0 success, for `query` something matched; 1 `query` found nothing; 2 an error.";
+Exit status: 0 success, for `query` something matched; 1 `query` found nothing; 2 an error; 130 interrupted or
+terminated.";
+
+/// Reads a number of threads.
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
 
 /// Membership filters that never lose a key: plan, build, query, deduplicate, inspect.
 ///
@@ -40,23 +46,29 @@ pub(crate) enum Command {
     /// Put ten million keys through every kind of filter and show what was predicted beside what is measured.
     Demo(DemoArgs),
     /// Show what every kind of filter needs, from two of keys, rate and memory.
+    #[command(after_help = UNITS)]
     Plan(PlanArgs),
     /// Store the keys of files in a new filter.
+    #[command(after_help = UNITS)]
     Build(BuildArgs),
     /// Print the keys that a filter may hold.
     Query(QueryArgs),
     /// Store more keys in a filter.
-    Add(ChangeArgs),
+    Add(AddArgs),
     /// Remove keys from a filter. Only keys that are stored may be removed: another one may take the place of a stored
     /// key that looks the same, and that key is then no longer found.
+    ///
+    /// Of a filter made by build, add or merge without --copies, about half the rate of the keys share the entry of
+    /// another key; removing one of the two makes both disappear. Give every key once.
     Remove(ChangeArgs),
-    /// Unite filters of equal geometry into a new one.
+    /// Unite filters of equal geometry into a new one; a filter merged without --copies is not safe for removals.
     Merge(MergeArgs),
     /// Show what a filter is and how full it is.
     Info(InfoArgs),
     /// Check every byte of filters.
     Verify(VerifyArgs),
     /// Print the first occurrence of every line.
+    #[command(after_help = UNITS)]
     Dedup(DedupArgs),
     /// Print the completions of a shell.
     Completions(CompletionsArgs),
@@ -75,7 +87,7 @@ pub(crate) struct DemoArgs {
     pub(crate) rate: f64,
 
     /// Threads; as many as there are cores unless told.
-    #[arg(long, short = 'j')]
+    #[arg(long, short = 'j', value_parser = at_least_one())]
     pub(crate) threads: Option<usize>,
 
     /// The folder for the filter file and the figure, made if it is not there.
@@ -132,7 +144,7 @@ pub(crate) struct KeyArgs {
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// What separates keys; fasta unless told if --kmer is given, or fastq if the input begins with @.
+    /// What separates keys: lines unless told; with --kmer, fasta or fastq by the first letter of the input.
     #[arg(long, short, value_enum)]
     pub(crate) format: Option<Format>,
 
@@ -141,7 +153,7 @@ pub(crate) struct KeyArgs {
     pub(crate) kmer: Option<u32>,
 
     /// Threads; as many as there are cores unless told. The result does not depend on it.
-    #[arg(long, short = 'j')]
+    #[arg(long, short = 'j', value_parser = at_least_one())]
     pub(crate) threads: Option<usize>,
 
     /// No progress bar and no summary.
@@ -168,6 +180,11 @@ pub(crate) struct BuildArgs {
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
 
+    /// Store every key that is read, also those that look like stored ones, so that all can be removed again. Safe
+    /// for removals if no key is read twice.
+    #[arg(long)]
+    pub(crate) copies: bool,
+
     #[command(flatten)]
     pub(crate) input: KeyArgs,
 }
@@ -188,6 +205,17 @@ pub(crate) struct QueryArgs {
 
     #[command(flatten)]
     pub(crate) input: KeyArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AddArgs {
+    /// Store every key that is read, also those that look like stored ones, so that all can be removed again. Safe
+    /// for removals if the filter was built so too and no key is stored twice.
+    #[arg(long)]
+    pub(crate) copies: bool,
+
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -249,7 +277,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
 
-    /// Only lines that are not among the last N different ones: the memory is then constant, whatever comes.
+    /// Only lines that are not among the last N lines printed: the memory is then constant, whatever comes. A line
+    /// that is seen again is not renewed.
     #[arg(long, short, value_name = "N", value_parser = units::count, conflicts_with = "keys")]
     pub(crate) window: Option<u64>,
 
@@ -266,7 +295,7 @@ pub(crate) struct DedupArgs {
     pub(crate) nul: bool,
 
     /// Threads; as many as there are cores unless told.
-    #[arg(long, short = 'j')]
+    #[arg(long, short = 'j', value_parser = at_least_one())]
     pub(crate) threads: Option<usize>,
 
     /// No progress bar and no summary.

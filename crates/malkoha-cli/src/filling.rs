@@ -1,4 +1,4 @@
-//! Storing the keys of a source in a filter, each once.
+//! Storing the keys of a source in a filter.
 //!
 //! ```text
 //!   pipeline.rs   blocks are read and hashed on several threads
@@ -20,14 +20,14 @@ use crate::tally::Tally;
 /// Hashes that are stored at once: so many that several fall into every part of a large table that fits the cache.
 const BATCH: usize = 1 << 22;
 
-/// Stores all keys that are not there yet. If there is no room for one of them, the error is [`Full`] and the filter
-/// holds some of them.
-pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize) -> Result<Tally> {
+/// Stores all keys, of which those that seem to be there already only if `copies` are wanted. If there is no room for one
+/// of them, the error is [`Full`] and the filter holds some of them.
+pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: bool) -> Result<Tally> {
     let (keying, hasher) = (source.keying(), *filter.hasher());
     let mut skipped = 0;
     let (full_batches, batches) = sync_channel::<Vec<KeyHash>>(0);
     let mut tally = std::thread::scope(|scope| {
-        let storing = scope.spawn(|| store(filter, batches, threads));
+        let storing = scope.spawn(|| store(filter, batches, threads, copies));
         let mut batch = Vec::new();
         let collect = |keys: Keys| {
             skipped += keys.skipped;
@@ -51,10 +51,20 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize) -> Resul
 }
 
 /// Stores batches as they come.
-fn store(filter: &mut Filter, batches: Receiver<Vec<KeyHash>>, threads: usize) -> Result<Tally, Full> {
+fn store(
+    filter: &mut Filter,
+    batches: Receiver<Vec<KeyHash>>,
+    threads: usize,
+    copies: bool,
+) -> Result<Tally, Full> {
     let mut tally = Tally::default();
     for batch in batches {
-        let stored = filter.extend_unique(&batch, threads)?;
+        let stored = if copies {
+            filter.extend(&batch, threads)?;
+            batch.len() as u64
+        } else {
+            filter.extend_unique(&batch, threads)?
+        };
         tally.add(filter, batch.len(), stored);
     }
     tally.settle(filter);

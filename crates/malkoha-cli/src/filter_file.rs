@@ -1,5 +1,7 @@
 //! Filters in files, and inputs whose keys are those of such a filter.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -20,11 +22,18 @@ pub(crate) fn open(path: &Path) -> Result<Filter> {
 /// Replaces a file by a filter, once that is complete.
 pub(crate) fn save(filter: &Filter, path: &Path) -> Result<()> {
     interrupt::shielded(|| filter.save(path))
-        .with_context(|| format!("cannot save the filter as {}; there is nothing new there", path.display()))
+        .with_context(|| {
+            let path = path.display();
+            format!("cannot save the filter as {path}; the old file is as it was; free some space or give another place")
+        })
 }
 
-/// Refuses a place for a filter that could not be written to, before any work is done.
-pub(crate) fn check_target(path: &Path) -> Result<()> {
+/// What filters begin with, as docs/FORMAT.md has it.
+const MAGIC: [u8; 8] = *b"\x89malkoha";
+
+/// Refuses a place for a filter that could not be written to, or where something else would be lost, before any work is
+/// done.
+pub(crate) fn check_target(path: &Path, inputs: &[PathBuf]) -> Result<()> {
     if path.exists() && !path.is_file() {
         bail!("{} is not a file; give another with -o", path.display());
     }
@@ -32,7 +41,36 @@ pub(crate) fn check_target(path: &Path) -> Result<()> {
     if !folder.is_dir() {
         bail!("there is no folder {}; make it, or give another with -o", folder.display());
     }
+    if inputs.iter().any(|input| is_same_file(path, input)) {
+        bail!("{} is an input, which would be lost; give another file with -o", path.display());
+    }
+    if path.exists() && !may_be_replaced(path)? {
+        bail!("{} is there and is no filter; remove it, or give another file with -o", path.display());
+    }
     Ok(())
+}
+
+/// Whether a file is empty or begins as filters do.
+fn may_be_replaced(path: &Path) -> Result<bool> {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut begin));
+    read.with_context(|| format!("cannot read what is in {}; give another file with -o", path.display()))?;
+    Ok(begin.is_empty() || begin == MAGIC)
+}
+
+/// Whether a file is the same as an input, by whatever names.
+#[cfg(unix)]
+fn is_same_file(path: &Path, input: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
+    let place = |path: &Path| path.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
+    matches!((place(path), place(input)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Whether a file is the same as an input, by whatever names.
+#[cfg(not(unix))]
+fn is_same_file(path: &Path, input: &Path) -> bool {
+    matches!((path.canonicalize(), input.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// The inputs as keys of a filter: where it holds DNA words, of the same length.

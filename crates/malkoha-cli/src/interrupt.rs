@@ -7,17 +7,19 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
+use crate::message::say;
+
 /// Held while a file is saved.
 static SAVING: Mutex<()> = Mutex::new(());
 
-/// The exit status of programs that were interrupted, as shells have it.
+/// The exit status of programs that were interrupted, as shells have it. Which signal it was is not known here.
 const INTERRUPTED: i32 = 130;
 
 /// From now on signals wait for a save to end.
 pub(crate) fn install() -> Result<()> {
     ctrlc::set_handler(|| {
         let _saved = SAVING.lock().unwrap_or_else(PoisonError::into_inner);
-        eprintln!("malkoha: interrupted");
+        say("malkoha: interrupted");
         std::process::exit(INTERRUPTED);
     })
     .context("cannot wait for signals")

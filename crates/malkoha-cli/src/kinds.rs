@@ -50,11 +50,16 @@ impl Need {
     /// Whether filters of a kind can do this.
     pub(crate) fn met_by(self, kind: Kind) -> bool {
         match self {
-            Self::Delete => !kind.is_bloom(),
+            Self::Delete | Self::Values => !kind.is_bloom(),
             Self::Grow => kind.is_signed() || kind.is_bloom(),
             Self::Overfill => kind.is_bloom(),
-            Self::Values => !kind.is_bloom() && !kind.is_sorted(),
         }
+    }
+
+    /// Whether a filter of a kind can do all of these at once. Filters with values do not grow.
+    fn all_met_by(needs: &[Self], kind: Kind) -> bool {
+        let growing_values = needs.contains(&Self::Grow) && needs.contains(&Self::Values);
+        !growing_values && needs.iter().all(|need| need.met_by(kind))
     }
 }
 
@@ -107,7 +112,7 @@ pub(crate) fn recommend<'a>(
     needs: &[Need],
     aim: Aim,
 ) -> Option<(&'a Geometry, String)> {
-    let fitting = || offers.iter().filter(|offer| needs.iter().all(|need| need.met_by(offer.kind())));
+    let fitting = || offers.iter().filter(|offer| Need::all_met_by(needs, offer.kind()));
     if needs.contains(&Need::Overfill) {
         let (choices, why) = if fitting().any(|offer| offer.rate() >= 1.0 / 128.0) {
             (
@@ -168,9 +173,23 @@ mod tests {
         assert_eq!(kind(&[]), Some(Kind::Sorted));
         assert_eq!(kind(&[Need::Delete]), Some(Kind::Sorted));
         assert_eq!(kind(&[Need::Overfill]), Some(Kind::Blocked(2)));
-        assert_eq!(kind(&[Need::Values]), Some(Kind::Windowed(2)));
+        assert_eq!(kind(&[Need::Values]), Some(Kind::Sorted));
+        assert_eq!(kind(&[Need::Grow, Need::Values]), None);
         assert_eq!(kind(&[Need::Delete, Need::Grow]), Some(Kind::Sorted));
         assert_eq!(kind(&[Need::Delete, Need::Overfill]), None);
+    }
+
+    #[test]
+    fn what_kinds_are_said_to_do_is_what_the_engine_does() {
+        for kind in SHOWN {
+            let spec = Spec::new(1000, 0.001).kind(kind);
+            assert_eq!(spec.values(4).build().is_ok(), Need::Values.met_by(kind), "{kind}: values");
+            assert_eq!(spec.growing().build().is_ok(), Need::Grow.met_by(kind), "{kind}: grow");
+            assert!(spec.growing().values(4).build().is_err(), "{kind}: both");
+            let mut filter = spec.build().unwrap();
+            filter.insert("owl").unwrap();
+            assert_eq!(filter.remove("owl").is_ok(), Need::Delete.met_by(kind), "{kind}: delete");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod hyperloglog;
 mod input;
 mod interrupt;
 mod kinds;
+mod message;
 mod output;
 mod pipeline;
 mod progress;
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("malkoha: {error:#}");
+            message::say(format_args!("malkoha: {error:#}"));
             ExitCode::from(2)
         }
     }

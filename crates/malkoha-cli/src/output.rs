@@ -20,6 +20,14 @@ impl Output {
         check(writeln!(self.0, "{text}"))
     }
 
+    /// Writes a line at once, and says whether anybody still reads.
+    pub(crate) fn line_if_read(&mut self, text: impl std::fmt::Display) -> Result<bool> {
+        match writeln!(self.0, "{text}").and_then(|()| self.0.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            written => check(written).map(|()| true),
+        }
+    }
+
     /// Hands on what was written so far: whoever reads along need not wait for a full buffer.
     pub(crate) fn flush(&mut self) -> Result<()> {
         check(self.0.flush())

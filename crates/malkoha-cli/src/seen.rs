@@ -24,7 +24,8 @@ impl Seen {
         let spec = |keys| Spec::new(keys, args.rate).kind(args.kind);
         Ok(match (args.keys, args.window) {
             (_, Some(window)) => Self::Window(
-                Generations::of_keys(&spec(window), GENERATIONS).context("a window grows in bursts")?,
+                Generations::of_keys(&spec(window), GENERATIONS)
+                    .context("there is no such window; give another --window, --rate or --kind")?,
             ),
             (Some(keys), None) => Self::All(spec(keys).build()?),
             (None, None) => {

@@ -69,6 +69,19 @@ impl Tally {
         }
     }
 
+    /// Says how many keys share the entry of another one, unless there is hardly any.
+    pub(crate) fn report_alike(&self, report: &mut Report) {
+        if self.alike >= 0.05 {
+            report.fact(
+                "alike",
+                format_args!(
+                    "about {} look like others and are not stored; to remove keys later, build with --copies",
+                    self.alike_in_words()
+                ),
+            );
+        }
+    }
+
     /// The number of different keys, in words.
     pub(crate) fn different(&self) -> String {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of keys")]
@@ -76,8 +89,8 @@ impl Tally {
         grouped(different)
     }
 
-    /// The expected number of wrongly dropped keys, in words.
-    pub(crate) fn dropped(&self) -> String {
-        if self.alike < 10.0 { format!("{:.2}", self.alike) } else { short_count(self.alike) }
+    /// The expected number of different keys that were not stored, in words.
+    pub(crate) fn alike_in_words(&self) -> String {
+        if self.alike < 10.0 { format!("{:.1}", self.alike) } else { short_count(self.alike) }
     }
 }

@@ -88,6 +88,46 @@ fn keys_come_and_go() {
     assert_eq!(scene.files(), ["f.malkoha", "new.txt", "old.txt"]);
 }
 
+/// Removes half of the keys of a filter of a rate of 1 %, and says how many of the others are still found.
+fn found_after_removals(scene: &Scene, options: &str) -> usize {
+    scene.write("kept.txt", lines("key", 0..20_000));
+    scene.write("gone.txt", lines("key", 20_000..40_000));
+    let said = scene.run(&format!("build --rate 1% {options} -o f.malkoha kept.txt gone.txt")).ok();
+    assert_eq!(said.contains("build with --copies"), options.is_empty(), "{said}");
+    scene.run("remove f.malkoha gone.txt").ok();
+    scene.run("query -c f.malkoha kept.txt").ok().trim().parse().unwrap()
+}
+
+#[test]
+fn keys_stored_with_copies_outlive_the_removal_of_others() {
+    let scene = Scene::new("removals");
+    assert_eq!(found_after_removals(&scene, "--copies"), 20_000);
+    assert_eq!(found_after_removals(&scene, "--copies --keys 40k"), 20_000);
+    scene.run("build --copies --keys 40k --rate 1% -o f.malkoha kept.txt").ok();
+    let said = scene.run("add --copies f.malkoha gone.txt").ok();
+    assert!(said.contains("20,000 read, 20,000 stored"), "{said}");
+    let said = scene.run("remove f.malkoha gone.txt").ok();
+    assert!(said.contains("20,000 removed, 0 were not there"), "{said}");
+    assert_eq!(scene.run("query -c f.malkoha kept.txt").ok().trim(), "20000");
+}
+
+#[test]
+fn keys_that_share_an_entry_disappear_together() {
+    let scene = Scene::new("shared-entries");
+    let found = found_after_removals(&scene, "");
+    // About 0.5 % of the removed keys shared the entry of a kept one, or the other way round: some, and not many.
+    assert!((19_500..20_000).contains(&found), "{found} of 20,000");
+}
+
+#[test]
+fn a_key_that_comes_too_often_for_copies_is_refused() {
+    let scene = Scene::new("too-often");
+    scene.write("keys.txt", "owl\n".repeat(1000));
+    scene.run("build --copies -o f.malkoha keys.txt").fails(&["more often", "leave out --copies"]);
+    scene.run("build --copies --keys 1k -o f.malkoha keys.txt").fails(&["copies of a key"]);
+    assert_eq!(scene.files(), ["keys.txt"]);
+}
+
 #[test]
 fn what_cannot_be_done_changes_nothing() {
     let scene = Scene::new("refused");

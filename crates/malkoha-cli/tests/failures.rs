@@ -13,6 +13,7 @@ fn files_that_are_not_there() {
     let scene = Scene::new("missing");
     scene.run("build -o f.malkoha nowhere.txt").fails(&["nowhere.txt", "No such file"]);
     scene.run("build -o no/such/folder/f.malkoha").fails(&["no/such/folder", "make it"]);
+    scene.run("build -j 0 -o f.malkoha --keys 10").fails(&["--threads"]);
     scene.run("build -o . --keys 10").fails(&["is not a file"]);
     scene.run("build -o /dev/null --keys 10").fails(&["/dev/null is not a file"]);
     for command in ["query", "add", "remove", "info", "verify"] {
@@ -46,6 +47,60 @@ fn damaged_filters_are_refused_by_every_command() {
         }
         assert!(scene.read(&name) == bytes, "{what}: a refused file is left as it is");
     }
+}
+
+#[test]
+fn verify_checks_all_files_and_names_the_damaged_ones() {
+    let scene = Scene::new("verify-all");
+    scene.run_with("build -o sound.malkoha --keys 10", "owl\n").ok();
+    scene.write("a.malkoha", "no filter");
+    scene.write("b.malkoha", "no filter either");
+    let ran = scene.run("verify a.malkoha sound.malkoha b.malkoha");
+    assert!(ran.out.contains("sound.malkoha: sound"), "{ran}");
+    ran.fails(&["2 of 3 files are not sound: a.malkoha, b.malkoha"]);
+    // Nobody reads what is sound: what is damaged still counts.
+    let mut child = scene.spawn("verify sound.malkoha sound.malkoha a.malkoha");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+}
+
+#[test]
+fn what_is_no_filter_is_not_overwritten() {
+    let scene = Scene::new("overwrite");
+    let text = lines("key", 0..100);
+    scene.write("keys.txt", &text);
+    scene.write("other.txt", &text);
+    scene.run("build -o keys.txt keys.txt").fails(&["keys.txt is an input", "-o"]);
+    scene.run("build -o ./keys.txt other.txt").fails(&["is no filter", "-o"]);
+    let input = std::fs::File::open(scene.path("keys.txt")).unwrap();
+    let output = scene.command("build --keys 100 -o keys.txt").stdin(input).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(scene.read("keys.txt") == text.as_bytes());
+    scene.write("empty.malkoha", "");
+    scene.run("build -o empty.malkoha keys.txt").ok();
+    scene.run("build -o empty.malkoha other.txt").ok();
+    scene.run("merge -o empty.malkoha empty.malkoha empty.malkoha").fails(&["is an input"]);
+}
+
+#[test]
+fn standard_error_that_cannot_be_written_to_changes_nothing() {
+    let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else {
+        println!("skipped: there is no /dev/full here");
+        return;
+    };
+    let scene = Scene::new("stderr");
+    scene.write("lines.txt", "owl\nowl\n");
+    let run = |args: &str| {
+        let output = scene.command(args).stderr(full.try_clone().unwrap()).output().unwrap();
+        (output.status.code(), output.stdout)
+    };
+    assert_eq!(run("dedup lines.txt"), (Some(0), b"owl\n".to_vec()));
+    assert_eq!(run("query nowhere.malkoha").0, Some(2));
+    let mut command = scene.command("build -o f.malkoha --keys 10 -");
+    let mut child = command.stdin(Stdio::piped()).stderr(full).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 #[test]

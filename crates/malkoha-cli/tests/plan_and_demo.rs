@@ -42,18 +42,33 @@ fn plan_heeds_needs_and_says_what_it_lacks() {
         serde_json::from_str::<Value>(&plan).unwrap()["recommended"].as_str().unwrap().to_owned()
     };
     assert_eq!(recommended("delete"), "sorted");
-    assert_eq!(recommended("values"), "windowed:2");
+    assert_eq!(recommended("values"), "sorted");
     assert_eq!(recommended("overfill"), "blocked:2");
     assert_eq!(recommended("delete,grow"), "sorted");
     scene
         .run("plan -n 1M -r 1% --needs delete,overfill")
         .fails(&["no kind can delete keys and be overfilled"]);
+    scene.run("plan -n 1M -r 1% --needs grow,values").fails(&["no kind can grow and carry values"]);
+    let said = scene.run("plan -n 1M -r 1% --needs values").ok();
+    assert!(said.contains("Spec::new(1000000, 0.01).kind(Kind::Sorted).values(bits)"), "{said}");
+    assert!(said.contains("on top of the bits per key"), "{said}");
     scene.run("plan --keys 1M").fails(&["give two of --keys, --rate and --memory"]);
     scene.run("plan --keys 1M --rate 1% --memory 1M").fails(&["nothing to plan"]);
     scene.run("plan --keys many --rate 1%").fails(&["many", "100M"]);
     scene.run("plan --keys 1M --rate 2").fails(&["0.1%"]);
     scene.run("plan --keys 0 --rate 1%").fails(&["0 keys"]);
     scene.run("plan --keys 1M --rate 1% --needs speed").fails(&["speed", "overfill"]);
+}
+
+#[test]
+fn what_plan_says_for_growth_grows() {
+    let scene = Scene::new("plan-grow");
+    let said = scene.run("plan -n 1M -r 1% --needs grow").ok();
+    let (_, command) = said.split_once("| malkoha ").unwrap();
+    let command = command.lines().next().unwrap().replace("FILE", "f.malkoha");
+    scene.run_with(&command, "owl\n").ok();
+    let said = scene.run("info f.malkoha").ok();
+    assert!(said.contains("before it grows"), "{command}: {said}");
 }
 
 #[test]

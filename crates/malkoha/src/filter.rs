@@ -101,8 +101,9 @@ impl Filter {
     }
 
     /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds always
-    /// have room. Growing filters have, as long as the system has memory; a growing filter of a Bloom kind does
-    /// not store a key again that it already finds.
+    /// have room. Growing filters have until the system has no more memory or, for cuckoo kinds, a hash no more bits:
+    /// places times fingerprints stay within 2^64. A growing filter of a Bloom kind does not store a key again that
+    /// it already finds.
     ///
     /// A key can be stored several times: 2l copies fit for sure into an otherwise empty filter. Each copy
     /// must be removed once.
@@ -233,8 +234,8 @@ impl Filter {
     /// [`insert_unique_slice`](Self::insert_unique_slice).
     ///
     /// A key that was left out is not stored, and must not be removed: it may only look like a stored one. The content
-    /// depends on the keys and their order, not on the number of threads. As quick as [`extend`](Self::extend), and
-    /// needs no second table.
+    /// depends on the keys and their order, not on the number of threads. As quick as [`extend`](Self::extend)
+    /// except for growing filters, and needs no second table.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).build()?;
@@ -387,7 +388,7 @@ impl Filter {
     /// nothing to do; Bloom kinds cannot.
     ///
     /// All keys stay where lookups find them, and the rate stays below the promise: no table takes more keys than
-    /// its part of the rate allows. Takes a walk through the newer tables, and 8 bytes for each key that can move.
+    /// its part of the rate allows. Takes a walk through the newer tables, and 16 bytes for each key that can move.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(1000, 0.001).growing().build()?;

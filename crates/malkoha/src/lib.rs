@@ -153,6 +153,7 @@ mod sharded;
 mod spec;
 mod stats;
 mod store;
+mod sums;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod values;

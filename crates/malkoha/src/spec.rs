@@ -357,12 +357,15 @@ impl Spec {
     /// The same for the Bloom family.
     fn plan_bloom(&self) -> Result<Geometry, Error> {
         self.check_bloom_options()?;
-        let geometry = |(keys, rate, layout)| Geometry::new(keys, rate, self.seed, layout);
-        if self.kind == Kind::Bloom {
-            return self.plan_plain().map(geometry);
+        let (keys, rate, layout) = if self.kind == Kind::Bloom {
+            self.plan_plain()?
+        } else {
+            self.plan_blocked(bloom::wish(self.kind, self.pattern, self.cost)?)?
+        };
+        if keys > bloom::MOST_BLOOM_KEYS {
+            return Err(Error::TooLarge { keys });
         }
-        let wish = bloom::wish(self.kind, self.pattern, self.cost)?;
-        self.plan_blocked(wish).map(geometry)
+        Ok(Geometry::new(keys, rate, self.seed, layout))
     }
 
     fn plan_plain(&self) -> Result<(u64, f64, Layout), Error> {

@@ -6,6 +6,7 @@ use crate::chain;
 use crate::engine::Engine;
 use crate::filter::Filter;
 use crate::geometry::Geometry;
+use crate::sums::saturating_sum;
 
 /// How near a filter is to refusing inserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,8 +85,8 @@ pub struct Stats {
     pub head_room: u64,
     /// How near the filter is to refusing inserts.
     pub level: Level,
-    /// The links of a growing filter, the oldest first; none for others. Such a filter has room as long as the
-    /// system has memory; its head-room is what its links take before another one is added.
+    /// The links of a growing filter, the oldest first; none for others. Such a filter has room until the
+    /// system has no more memory or a hash no more bits for places and fingerprints; its head-room is what its links take before another one is added.
     pub links: Vec<LinkStats>,
 }
 
@@ -123,13 +124,13 @@ impl Stats {
         let slots = if parts.is_empty() {
             geometry.cuckoo().map_or(0, |layout| layout.slots)
         } else {
-            parts.iter().map(|part| part.slots).sum()
+            saturating_sum(parts.iter().map(|part| part.slots))
         };
         let (items, stash_size) = (engine.len(), engine.stash_len() as u64);
         let head_room = if parts.is_empty() {
             geometry.capacity().saturating_sub(items)
         } else {
-            engine.links().iter().map(chain::room).sum()
+            saturating_sum(engine.links().iter().map(chain::room))
         };
         let rate =
             || match links.iter().map(|link| 1.0 - link.predicted_rate).reduce(|none, rate| none * rate) {
@@ -162,7 +163,7 @@ impl Stats {
 impl Stats {
     /// Facts about a window, of those about its generations, the newest first, each planned for so many keys.
     pub(crate) fn of_generations(parts: &[Self], planned: u64) -> Self {
-        let sum = |number: fn(&Self) -> u64| parts.iter().map(number).sum::<u64>();
+        let sum = |number: fn(&Self) -> u64| saturating_sum(parts.iter().map(number));
         let (slots, newest) = (sum(|part| part.slots), &parts[0]);
         let occupied: f64 = parts.iter().map(|part| part.load * part.slots as f64).sum();
         let none: f64 = parts.iter().map(|part| 1.0 - part.predicted_rate).product();
@@ -179,7 +180,7 @@ impl Stats {
             promised_rate: parts.iter().map(|part| part.promised_rate).sum(),
             predicted_rate: 1.0 - none,
             head_room: planned.saturating_sub(newest.items),
-            level: Level::of(newest.items, planned + 1, 0),
+            level: Level::of(newest.items, planned.saturating_add(1), 0),
             links: Vec::new(),
         }
     }

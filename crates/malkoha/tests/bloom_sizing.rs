@@ -88,7 +88,7 @@ fn one_choice_keeps_its_promise_on_average_beyond() {
     }
 }
 
-/// Issue 3, after Figure 4 of the paper.
+/// After Figure 4 of the paper.
 #[test]
 fn choices_need_no_more_than_a_plain_filter() {
     let most = |choices, pattern| match (choices, pattern) {

@@ -345,3 +345,22 @@ fn the_price_of_growth() {
         }
     }
 }
+
+/// Copies of one key fill the stash of the first link, so that the last of its room is of no use for many keys at once.
+#[test]
+fn extending_goes_on_where_a_link_does_not_take_what_it_has_room_for() {
+    for kind in REMOVING {
+        let mut filter = Spec::new(1000, 0.001).kind(kind).growing().build().unwrap();
+        let half: Vec<u64> = (0..520).collect();
+        filter.insert_slice(&half).unwrap();
+        for _ in 0..25 {
+            filter.insert("egg").unwrap();
+        }
+        let keys: Vec<u64> = (1000..101_000).collect();
+        filter.extend(&keys, 1).unwrap_or_else(|Full| panic!("{kind}: {filter:?}"));
+        assert_eq!(filter.len(), 520 + 25 + 100_000, "{kind}");
+        assert!(filter.contains_slice(&keys).into_iter().all(|found| found), "{kind}");
+        assert!(filter.contains_slice(&half).into_iter().all(|found| found), "{kind}");
+        assert!(filter.count("egg").unwrap() >= 25, "{kind}");
+    }
+}

@@ -98,6 +98,8 @@ fn absurd_numbers_are_refused_by_name() {
         ("sorted", 56, (-0.1f64).to_bits(), "planned rate"),
         ("sorted", 64, 0, "copies"),
         ("sorted", 64, u64::MAX, "copies"),
+        ("bloom", 48, (1 << 56) + 1, "planned keys"),
+        ("blocked-2", 48, u64::MAX, "planned keys"),
         ("bloom", 64, 0, "copies"),
         ("bloom", 64, 3, "copies"),
         ("bloom", 64, u64::MAX, "copies"),

@@ -258,6 +258,7 @@ fn planned(filter: &str, keys: u64) -> Option<f64> {
 }
 
 fn figure(record: &Record) -> Figure {
+    let least = sizes(record).first().map_or(1.0, |keys| *keys as f64);
     let panel = |title: &str, column: &'static str| {
         let curves = FAR.into_iter().chain(NEAR).enumerate().flat_map(|(colour, filter)| {
             let points = points(record, filter, column);
@@ -272,7 +273,9 @@ fn figure(record: &Record) -> Figure {
             });
             [Some(Curve::points(filter, colour, points)), beyond].into_iter().flatten()
         });
-        Panel::new(title, Scale::logarithmic("keys", 10), Scale::linear("ns per key")).with(curves)
+        // A decade more than there are lines, or the last mark would stand at the edge of the picture.
+        let keys = Scale::logarithmic("keys", 10).between(least, 1e13);
+        Panel::new(title, keys, Scale::linear("ns per key")).with(curves)
     };
     Figure::new(vec![panel("A key stored", "ns/key"), panel("A key found", "find ns/key")])
 }

@@ -116,12 +116,13 @@ Machines differ, and the same machine differs from minute to minute: what counts
 fn origin(record: &Record) -> String {
     let commit = record.fact("commit");
     format!(
-        "`malkoha-bench {}`, {}, commit {}, {}, {}.\n\n",
+        "`malkoha-bench {}`, {}, commit {}, {}, {}, load average {} when it began.\n\n",
         record.fact("parameters"),
         record.fact("machine"),
         &commit[..commit.len().min(12)],
         record.fact("compiler"),
         record.fact("date").split('T').next().unwrap_or("?"),
+        record.fact("load_average"),
     )
 }
 
@@ -141,6 +142,11 @@ fn markdown(table: &Table) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_follow_from_the_records() {
+        compare(&documents(&Folders::committed()).unwrap()).unwrap();
+    }
 
     #[test]
     fn markdown_has_a_line_for_every_row() {

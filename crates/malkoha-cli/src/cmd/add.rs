@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::cli::ChangeArgs;
+use crate::cli::AddArgs;
 use crate::cmd::{Outcome, threads};
 use crate::filling::{fill, is_full};
 use crate::input;
@@ -12,13 +12,14 @@ use crate::units::grouped;
 use crate::{filter_file, progress};
 
 /// Runs the subcommand.
-pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &AddArgs) -> Result<Outcome> {
+    let (copies, args) = (args.copies, &args.change);
     let mut filter = filter_file::open(&args.filter)?;
     let input = &args.input;
     let inputs = input::or_standard_input(&input.inputs);
     let bar = progress::bar(&inputs, "adding", input.quiet);
     let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
-    let tally = fill(&mut filter, source, threads(input.threads)).map_err(|error| {
+    let tally = fill(&mut filter, source, threads(input.threads), copies).map_err(|error| {
         let path = args.filter.display();
         if is_full(&error) {
             error.context(format!(

@@ -11,6 +11,7 @@ use crate::cmd::{Outcome, threads};
 use crate::filling::{fill, is_full};
 use crate::hyperloglog::HyperLogLog;
 use crate::input::{self, Keys, Source, kmers};
+use crate::message::say;
 use crate::output::Output;
 use crate::report::Report;
 use crate::tally::Tally;
@@ -33,8 +34,8 @@ struct Build<'a> {
 /// Runs the subcommand.
 pub(crate) fn run(args: &BuildArgs) -> Result<Outcome> {
     let start = Instant::now();
-    filter_file::check_target(&args.out)?;
     let inputs = input::or_standard_input(&args.input.inputs);
+    filter_file::check_target(&args.out, &inputs)?;
     let build = Build { args, inputs, threads: threads(args.input.threads) };
     let (filter, tally) = match args.keys {
         Some(keys) => build.planned(keys)?,
@@ -64,7 +65,8 @@ impl Build<'_> {
     }
 
     fn fill(&self, mut filter: Filter) -> Result<(Filter, Tally)> {
-        let tally = self.with_source("building", |source| fill(&mut filter, source, self.threads))?;
+        let tally =
+            self.with_source("building", |source| fill(&mut filter, source, self.threads, self.args.copies))?;
         Ok((filter, tally))
     }
 
@@ -72,8 +74,11 @@ impl Build<'_> {
     fn planned(&self, keys: u64) -> Result<(Filter, Tally)> {
         self.fill(self.spec(keys).build()?).map_err(|error| {
             if is_full(&error) {
-                let more =
-                    format!("there are more different keys than --keys {keys}; give more, or leave it out");
+                let different =
+                    if self.args.copies { "keys, or more copies of a key," } else { "different keys" };
+                let more = format!(
+                    "there are more {different} than --keys {keys} has room for; give more, or leave it out"
+                );
                 error.context(more)
             } else {
                 error
@@ -89,10 +94,25 @@ impl Build<'_> {
 
     /// For files: they are counted first.
     fn estimated(&self) -> Result<(Filter, Tally)> {
+        if self.args.copies {
+            return self.counted();
+        }
         let estimate = self.with_source("counting", |source| self.estimate(source))?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of keys")]
         let keys = (estimate * (1.0 + STANDARD_ERRORS * HyperLogLog::STANDARD_ERROR)).ceil() as u64;
         self.read_until_it_fits(keys.max(1))
+    }
+
+    /// For files all of whose keys are stored: the number is known exactly.
+    fn counted(&self) -> Result<(Filter, Tally)> {
+        let keys = self.with_source("counting", |source| self.count(source))?;
+        self.fill(self.spec(keys.max(1)).build()?).map_err(|error| {
+            if is_full(&error) {
+                error.context("some keys come more often than copies can be stored; leave out --copies, or give every key once")
+            } else {
+                error
+            }
+        })
     }
 
     /// Reads files into a filter for so many keys, and again into one twice as large if that was too small.
@@ -101,11 +121,26 @@ impl Build<'_> {
             match self.fill(self.spec(keys).build()?) {
                 Err(error) if is_full(&error) => {
                     keys = keys.checked_mul(2).context("more keys than can be counted")?;
-                    eprintln!("malkoha: more keys than estimated; reading again for {}", grouped(keys));
+                    say(format_args!(
+                        "malkoha: more keys than estimated; reading again for {}",
+                        grouped(keys)
+                    ));
                 }
                 filled => return filled,
             }
         }
+    }
+
+    /// The number of keys.
+    fn count(&self, source: Source) -> Result<u64> {
+        let (keying, hasher) = (source.keying(), malkoha::KeyHasher::new(kmers::seed(self.args.input.kmer)));
+        let mut keys = 0;
+        let work = |block: &mut Vec<u8>| Keys::of(block, keying, &hasher).hashes.len() as u64;
+        pipeline::run(source, self.threads, work, |count| {
+            keys += count;
+            Ok(())
+        })?;
+        Ok(keys)
     }
 
     /// The number of different keys.
@@ -125,7 +160,15 @@ fn report(args: &BuildArgs, filter: &Filter, tally: &Tally, start: Instant) -> R
     let seconds = start.elapsed().as_secs_f64();
     let mut report = Report::default();
     report.fact("file", args.out.display());
-    report.fact("keys", format_args!("{} read, about {} different", grouped(tally.keys), tally.different()));
+    if args.copies {
+        report.fact("keys", format_args!("{0} read, {0} stored", grouped(tally.keys)));
+    } else {
+        let read = grouped(tally.keys);
+        report.fact("keys", format_args!("{read} read, about {} different", tally.different()));
+        if !args.kind.is_bloom() {
+            tally.report_alike(&mut report);
+        }
+    }
     tally.report_skipped(&mut report);
     filter_file::describe(&mut report, filter);
     report.fact("time", format_args!("{seconds:.2} seconds"));

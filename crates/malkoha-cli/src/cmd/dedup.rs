@@ -8,6 +8,7 @@ use malkoha::Inserted;
 use crate::cli::{DedupArgs, Format};
 use crate::cmd::{Outcome, threads};
 use crate::input::{self, Keys, Source};
+use crate::message::say;
 use crate::output::Output;
 use crate::report::Report;
 use crate::seen::Seen;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     bar.finish_and_clear();
     out.finish()?;
     if !args.quiet {
-        eprintln!("{}", report(args, &seen, &tally, start));
+        say(report(args, &seen, &tally, start));
     }
     Ok(Outcome::Done)
 }
@@ -62,10 +63,11 @@ fn write_new(out: &mut Output, block: &[u8], keys: &Keys, answers: &[Inserted]) 
 
 fn report(args: &DedupArgs, seen: &Seen, tally: &Tally, start: Instant) -> Report {
     let mut report = Report::default();
+    let (dropped, wrongly) = (grouped(tally.keys - tally.stored), tally.alike_in_words());
     report
         .fact("lines", format_args!("{} read, {} written", grouped(tally.keys), grouped(tally.stored)))
-        .fact("dropped", format_args!("{} of them wrongly, as expected from the rate", tally.dropped()))
         .fact("filter", format_args!("{}, {}", args.kind, short_bytes(seen.memory_bytes())))
-        .fact("time", format_args!("{:.2} seconds", start.elapsed().as_secs_f64()));
+        .fact("time", format_args!("{:.2} seconds", start.elapsed().as_secs_f64()))
+        .fact("dropped", format_args!("{dropped} as duplicates; expected wrongly among them: {wrongly}"));
     report
 }

@@ -1,6 +1,7 @@
 //! `malkoha demo`: every kind of filter under the same keys, predicted beside measured.
 
 use std::fs;
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -48,11 +49,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
     let strangers: Vec<u64> = (args.keys..2 * args.keys).collect();
     let mut rows = Vec::new();
     for kind in kinds::SHOWN {
-        eprint!("\r\x1b[K{kind}");
+        progress(&kind.to_string());
         let spec = Spec::new(args.keys, args.rate).kind(kind).threads(threads);
         rows.push(measure(&spec, &keys, &strangers, threads).with_context(|| kind.to_string())?);
     }
-    eprint!("\r\x1b[K");
+    progress("");
     out.line(table(&rows))?;
     out.line(
         "Predicted and measured are rates of false positives. Inserts one by one on one thread, and in bulk; \
@@ -75,6 +76,14 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
     out.line(format_args!("{:.1} seconds in all.", start.elapsed().as_secs_f64()))?;
     out.finish()?;
     Ok(Outcome::Done)
+}
+
+/// Shows what is being measured, where somebody watches.
+fn progress(what: &str) {
+    let mut terminal = io::stderr();
+    if terminal.is_terminal() {
+        let _ = write!(terminal, "\r\x1b[K{what}");
+    }
 }
 
 /// Saves the recommended filter with the same keys, written as decimal numbers, one to a line.

@@ -11,7 +11,7 @@ use crate::units::grouped;
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
-    filter_file::check_target(&args.out)?;
+    filter_file::check_target(&args.out, &args.filters)?;
     let (first, others) = args.filters.split_first().context("give the filters to merge")?;
     let mut united = filter_file::open(first)?;
     let mut copies = united.len();

@@ -39,9 +39,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
         for (kind, why) in &plan.impossible {
             out.line(format_args!("  {kind} is not possible: {why}"))?;
         }
-        out.line("Lines are the cache lines that a lookup of an absent key reads.\n")?;
+        out.line("Lines are the cache lines that a lookup of an absent key reads. Filters with values do not grow.\n")?;
         out.line(format_args!("Recommended is {}", plan.why))?;
-        out.line(format_args!("Build it: malkoha build -o FILE {} INPUT", plan.options()))?;
+        out.line(plan.how(&args.needs))?;
         out.line(plan.staircase())?;
     }
     out.finish()?;
@@ -116,10 +116,22 @@ impl Plan {
         table
     }
 
-    /// The options of `build` that lead to the recommended filter.
-    fn options(&self) -> String {
+    /// How to get the recommended filter.
+    fn how(&self, needs: &[Need]) -> String {
         let best = self.recommended();
-        format!("--kind {} --keys {} --rate {}", best.kind(), best.keys(), best.rate())
+        let (kind, keys, rate) = (best.kind(), best.keys(), best.rate());
+        if needs.contains(&Need::Values) {
+            format!(
+                "Build it in Rust: Spec::new({keys}, {rate}).kind(Kind::{kind:?}).values(bits)\n\
+                 The bits of the values come on top of the bits per key."
+            )
+        } else if needs.contains(&Need::Grow) {
+            format!(
+                "Build it from a stream, for which it grows: ... | malkoha build -o FILE --kind {kind} --rate {rate} -"
+            )
+        } else {
+            format!("Build it: malkoha build -o FILE --kind {kind} --keys {keys} --rate {rate} INPUT")
+        }
     }
 
     /// The memory of the classic filter around the planned number of keys, beside the recommended one.

@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::cli::QueryArgs;
 use crate::cmd::{Outcome, threads};
 use crate::input::{self, Keying, Keys};
+use crate::message::say;
 use crate::output::Output;
 use crate::units::grouped;
 use crate::{filter_file, pipeline, progress};
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
     }
     out.finish()?;
     if skipped > 0 && !input.quiet {
-        eprintln!("malkoha: skipped {} words with letters other than ACGT", grouped(skipped));
+        say(format_args!("malkoha: skipped {} words with letters other than ACGT", grouped(skipped)));
     }
     Ok(if matched > 0 { Outcome::Done } else { Outcome::Nothing })
 }

@@ -23,10 +23,11 @@ const NUMBER: usize = 8;
 
 impl Keying {
     /// Where a block that is not the last may end so that no key is cut in two, and where the next one begins;
-    /// `None` if there is no whole key yet.
-    pub(super) fn cut(self, data: &[u8]) -> Option<(usize, usize)> {
+    /// `None` if there is no whole key yet. No string ends before `fresh`, so that long ones are not searched again
+    /// and again.
+    pub(super) fn cut(self, data: &[u8], fresh: usize) -> Option<(usize, usize)> {
         match self {
-            Self::Strings(end) => memrchr(end, data).map(|at| (at + 1, at + 1)),
+            Self::Strings(end) => memrchr(end, &data[fresh..]).map(|at| (fresh + at + 1, fresh + at + 1)),
             Self::Numbers => Some(data.len() / NUMBER * NUMBER).filter(|end| *end > 0).map(|end| (end, end)),
             Self::Words(k) => {
                 // The next block begins with the letters of which words may still be made.
@@ -128,12 +129,12 @@ mod tests {
 
     #[test]
     fn blocks_are_cut_between_keys() {
-        assert_eq!(Keying::Strings(b'\n').cut(b"ab\nc"), Some((3, 3)));
-        assert_eq!(Keying::Strings(b'\n').cut(b"abc"), None);
-        assert_eq!(Keying::Numbers.cut(&[0; 20]), Some((16, 16)));
-        assert_eq!(Keying::Numbers.cut(&[0; 7]), None);
-        assert_eq!(Keying::Words(3).cut(b"A\nACGT"), Some((6, 4)), "two letters are kept");
-        assert_eq!(Keying::Words(3).cut(b"ACGT\n"), Some((5, 5)));
-        assert_eq!(Keying::Words(3).cut(b"AC"), None);
+        assert_eq!(Keying::Strings(b'\n').cut(b"ab\nc", 0), Some((3, 3)));
+        assert_eq!(Keying::Strings(b'\n').cut(b"abc", 0), None);
+        assert_eq!(Keying::Numbers.cut(&[0; 20], 0), Some((16, 16)));
+        assert_eq!(Keying::Numbers.cut(&[0; 7], 0), None);
+        assert_eq!(Keying::Words(3).cut(b"A\nACGT", 0), Some((6, 4)), "two letters are kept");
+        assert_eq!(Keying::Words(3).cut(b"ACGT\n", 0), Some((5, 5)));
+        assert_eq!(Keying::Words(3).cut(b"AC", 0), None);
     }
 }

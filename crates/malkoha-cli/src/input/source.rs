@@ -76,6 +76,7 @@ impl Source {
                     None => return Ok(false),
                 },
             };
+            let fresh = block.len();
             let more = open.read(&mut self.piece, self.format, self.keying, block);
             if !more.with_context(|| format!("cannot read {}", name(&open.path)))? {
                 let path = self.open.take().map(|open| open.path);
@@ -91,7 +92,7 @@ impl Source {
                 }
                 return Ok(true);
             }
-            if let Some((end, next)) = self.keying.cut(block) {
+            if let Some((end, next)) = self.keying.cut(block, fresh) {
                 self.kept.extend_from_slice(&block[next..]);
                 block.truncate(end);
                 return Ok(true);
@@ -165,10 +166,12 @@ fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<
         (None, Keying::Words(_)) => match piece.iter().find(|byte| !byte.is_ascii_whitespace()) {
             None | Some(b'>') => fasta(),
             Some(b'@') => fastq(),
-            Some(_) => bail!("neither FASTA, which begins with >, nor FASTQ, which begins with @"),
+            Some(_) => bail!(
+                "neither FASTA, which begins with >, nor FASTQ, which begins with @; --kmer takes only these"
+            ),
         },
         (Some(_), Keying::Words(_)) => {
-            bail!("--kmer takes sequences; give --format fasta or fastq, or leave it out")
+            bail!("--kmer takes sequences; give --format fasta or fastq, or leave out --kmer")
         }
         _ => None,
     })

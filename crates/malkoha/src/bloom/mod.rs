@@ -68,4 +68,4 @@ pub use pattern::{Distinct, Pattern, Random, Spread};
 pub use plain::Bloom;
 
 pub(crate) use blocked::MOST_CHOICES;
-pub(crate) use sizing::{BlockedWish, PlainWish, check, wish};
+pub(crate) use sizing::{BlockedWish, MOST_BLOOM_KEYS, PlainWish, check, wish};

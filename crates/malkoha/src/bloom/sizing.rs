@@ -39,6 +39,9 @@ impl Margin {
 /// Bits beyond which no table is planned: more than any machine has.
 const MOST_BITS: f64 = 9e15;
 
+/// Keys beyond which no filter is planned, whatever its rate, so that those of many filters can be added up.
+pub(crate) const MOST_BLOOM_KEYS: u64 = 1 << 56;
+
 /// Plain filters have no options: a wish is keys, and a rate or memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainWish;

@@ -49,6 +49,7 @@ use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::geometry::Geometry;
 use crate::key::{KeyHash, KeyHasher};
+use crate::sums::saturating_sum;
 
 /// Keys that a link takes until its share of the rate is used up.
 pub(crate) fn room(link: &Filter) -> u64 {
@@ -243,8 +244,13 @@ impl Engine for Chain {
                 continue;
             }
             let (now, later) = rest.split_at(room);
+            let links = self.links.len();
             if let Err(full) = self.store_many(link, now, sorted, threads) {
                 return Some(Err(full));
+            }
+            // Keys that found no place where there was room for them may have added a link: it is the newest now.
+            if self.links.len() > links {
+                link = self.links.len();
             }
             rest = later;
         }
@@ -261,7 +267,7 @@ impl Engine for Chain {
     }
 
     fn len(&self) -> u64 {
-        self.links.iter().map(|link| link.engine().len()).sum()
+        saturating_sum(self.links.iter().map(|link| link.engine().len()))
     }
 
     fn bytes(&self) -> usize {
@@ -317,7 +323,7 @@ impl Engine for Chain {
         for newer in (1..self.links.len()).rev() {
             let (older, rest) = self.links.split_at_mut(newer);
             let link = &mut rest[0];
-            let rooms: u64 = older.iter().map(room).sum();
+            let rooms = saturating_sum(older.iter().map(room));
             let rooms = usize::try_from(rooms).unwrap_or(usize::MAX);
             // Only as many are looked at as there is room for; a link whose keys all stay costs nothing.
             let copies: Vec<_> = link.engine().copies()?.take(rooms).collect();

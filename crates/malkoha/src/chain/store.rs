@@ -72,6 +72,11 @@ pub(crate) fn from_links(
             return Err(Error::corrupt("link", begins[number as usize], what));
         }
     }
+    if let Some(at) = links.iter().position(|link| link.len() > link.geometry().keys()) {
+        let (there, most) = (links[at].len(), links[at].geometry().keys());
+        let what = format!("link {} has {there} keys and takes {most} at most", at + 1);
+        return Err(Error::corrupt("link", begins[at], what));
+    }
     Ok(Filter::around(geometry, Box::new(Chain::of_links(&geometry, &growth, links))))
 }
 
@@ -172,6 +177,19 @@ mod tests {
         first.double().unwrap();
         let refused = Filter::from_bytes(&with_links(&filter, &[&first])).unwrap_err();
         assert!(refused.to_string().contains("does not grow"), "{refused}");
+    }
+
+    /// A Bloom filter takes any number of keys, a link only those of its share.
+    #[test]
+    fn links_with_more_keys_than_they_take_are_refused() {
+        let filter = grown(Spec::new(50, 0.01).kind(Kind::Bloom));
+        let links = filter.engine().links();
+        let mut second = links[1].clone();
+        while second.len() <= second.geometry().keys() {
+            second.insert(&second.len()).unwrap();
+        }
+        let refused = Filter::from_bytes(&with_links(&filter, &[&links[0], &second])).unwrap_err();
+        assert!(refused.to_string().contains("link 2 has 101 keys and takes 100 at most"), "{refused}");
     }
 
     #[test]

@@ -37,6 +37,10 @@ const MOST_REGIONS: u64 = 4096;
 const MOST_PARTS: u64 = 16;
 const PART_REACHES: u64 = 64;
 
+/// The fewest places of a part: more than the margin at its end (`take_apart`) has where places are one bit wide, also
+/// when its beginning is rounded up.
+const LEAST_PART: u64 = 256;
+
 /// Parts begin at multiples of this, where in every layout a word begins.
 const ALIGNMENT: u64 = 64;
 
@@ -97,7 +101,7 @@ impl Cut {
         if layout.places / reach < PART_REACHES {
             return None;
         }
-        let parts = (layout.places / (PART_REACHES * reach)).clamp(1, MOST_PARTS);
+        let parts = (layout.places / (PART_REACHES * reach).max(LEAST_PART)).clamp(1, MOST_PARTS);
         // Subtables are never cut in two; they may be larger than the alignment.
         let step = if layout.kind.is_signed() { ALIGNMENT } else { ALIGNMENT.max(reach) };
         let begins = (1..parts).map(|i| (layout.places / parts * i).next_multiple_of(step)).collect();
@@ -437,5 +441,31 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 tired: 0,
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Geometry, Kind, Layout, Spec};
+
+    /// The smallest offsets and the narrowest tags that a file may have: parts would be shorter than their margins.
+    #[test]
+    fn parts_are_longer_than_their_margins() {
+        for kind in [Kind::Flexible(1), Kind::Windowed(2), Kind::Sorted] {
+            let planned = Spec::new(2000, 0.5).kind(kind).plan().unwrap();
+            let mut layout = *planned.cuckoo().unwrap();
+            layout.ring.most = CuckooLayout::least_offset(kind);
+            let places = layout.places;
+            for begin in Cut::new(&layout).map_or(Vec::new(), |cut| cut.begins) {
+                assert!((LEAST_PART - ALIGNMENT..=places).contains(&begin), "{kind}: {begin} of {places}");
+            }
+            let layout = Layout::Cuckoo(layout);
+            let mut filter = crate::Filter::new(Geometry::new(500, 0.5, 0, layout)).unwrap();
+            let keys: Vec<u64> = (0..500).collect();
+            if filter.extend(&keys, 2).is_ok() {
+                assert!(keys.iter().all(|key| filter.contains(key)), "{kind}");
+            }
+        }
     }
 }

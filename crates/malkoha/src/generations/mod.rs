@@ -39,6 +39,7 @@ use crate::geometry::Geometry;
 use crate::key::{Key, KeyHash};
 use crate::spec::{Given, Spec, check_rate};
 use crate::stats::Stats;
+use crate::sums::saturating_sum;
 
 /// The most generations.
 const MOST_GENERATIONS: u32 = 1024;
@@ -137,7 +138,7 @@ impl Generations {
     /// Stores a key unless it was seen within the window, and says which. By number of keys, this begins a new
     /// generation whenever the newest is full.
     ///
-    /// A window refuses a key only if the system has no memory for a burst, and then nothing has changed.
+    /// A window refuses a key only if the system has no memory, or a hash no bits, for a burst, and then nothing has changed.
     pub fn check_and_insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
         let hash = key.hash(self.filters[0].hasher());
         if self.contains(&hash) {
@@ -284,7 +285,7 @@ impl Generations {
     /// The number of keys that are stored, those included that are beyond the window and not yet forgotten.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.filters.iter().map(Filter::len).sum()
+        saturating_sum(self.filters.iter().map(Filter::len))
     }
 
     /// Whether nothing is stored.

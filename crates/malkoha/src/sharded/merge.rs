@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::sums::saturating_sum;
 
 use super::Sharded;
 
@@ -41,7 +42,7 @@ impl Sharded {
             return Err(Error::Geometries { what });
         }
         let others = other.freeze();
-        let copies = self.len() + others.iter().map(|shard| shard.len()).sum::<u64>();
+        let copies = saturating_sum(others.iter().map(|shard| shard.len()).chain([self.len()]));
         let mut before = Vec::with_capacity(others.len());
         for (at, other) in others.iter().enumerate() {
             let filter = self.shards[at].get_mut();

@@ -35,6 +35,7 @@ use crate::filter::Filter;
 use crate::key::{Key, KeyHash, KeyHasher};
 use crate::reduce::draw;
 use crate::stats::{Level, Stats};
+use crate::sums::saturating_sum;
 
 /// The most shards of a filter.
 const MOST_SHARDS: u32 = 4096;
@@ -191,7 +192,7 @@ impl Sharded {
     /// The number of copies stored.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.read().len()).sum()
+        saturating_sum(self.shards.iter().map(|shard| shard.read().len()))
     }
 
     /// Whether nothing is stored.
@@ -226,7 +227,7 @@ impl Sharded {
             counters.add(filter.counters());
             parts.push(filter.stats());
         }
-        let sum = |number: fn(&Stats) -> u64| parts.iter().map(number).sum::<u64>();
+        let sum = |number: fn(&Stats) -> u64| saturating_sum(parts.iter().map(number));
         let mean = |number: fn(&Stats) -> f64| parts.iter().map(number).sum::<f64>() / parts.len() as f64;
         let (items, capacity) = (sum(|part| part.items), self.geometry.capacity());
         let stash_size = sum(|part| part.stash_size);

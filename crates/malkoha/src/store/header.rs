@@ -7,7 +7,7 @@
 use core::ops::RangeInclusive;
 use std::io::{self, Write};
 
-use crate::bloom::{BlockedLayout, BloomLayout, Cost, Pattern};
+use crate::bloom::{BlockedLayout, BloomLayout, Cost, MOST_BLOOM_KEYS, Pattern};
 use crate::cuckoo::{CuckooLayout, MOST_SUBTABLE_BITS, Ring};
 use crate::error::Error;
 use crate::geometry::{Geometry, Layout};
@@ -121,7 +121,7 @@ impl Numbers {
             Kind::Blocked(choices) => Layout::Blocked(self.blocked(choices)?),
             _ => Layout::Cuckoo(self.cuckoo(kind)?),
         };
-        let most_keys = if let Layout::Cuckoo(layout) = layout { layout.slots } else { u64::MAX };
+        let most_keys = if let Layout::Cuckoo(layout) = layout { layout.slots } else { MOST_BLOOM_KEYS };
         let keys = self.within(field::KEYS, 1..=most_keys)?;
         let rate = f64::from_bits(self.get(field::RATE));
         if !(rate > 0.0 && rate <= 1.0) {

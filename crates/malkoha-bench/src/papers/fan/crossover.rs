@@ -147,37 +147,29 @@ fn show(record: &Record) -> Vec<Piece> {
     ]
 }
 
+/// Every filter that was built, at the rate that it was found to have.
 fn figure(record: &Record) -> Figure {
-    let relative = |k: f64, bits: f64| bits / (k * std::f64::consts::LOG2_E);
-    let curves = |of: &dyn Fn(&str, usize) -> Curve| {
-        CASES.into_iter().enumerate().map(|(colour, (_, _, name))| of(name, colour)).collect::<Vec<_>>()
+    let curves = |of: fn(f64, f64) -> f64| {
+        CASES.into_iter().enumerate().map(move |(colour, (_, _, name))| {
+            let rows = record.rows().filter(|row| row.text("filter") == name && row.number("hits") > 0.0);
+            let point = |row: Row<'_>| {
+                let rate = row.number("hits") / row.number("strangers");
+                (rate, of(rate, row.number("bits_per_key")))
+            };
+            Curve::points(name, colour, rows.map(point).collect())
+        })
     };
-    let measured = |name: &str, colour: usize| {
-        let rows = record.rows().filter(|row| row.text("filter") == name && row.number("hits") > 0.0);
-        let rate = |row: &Row<'_>| row.number("hits") / row.number("strangers");
-        Curve::points(name, colour, rows.map(|row| (rate(&row), row.number("bits_per_key"))).collect())
+    let panel = |title: &str, y: Scale, of: fn(f64, f64) -> f64| {
+        let optimum = -PUBLISHED.log2() * std::f64::consts::LOG2_E;
+        Panel::new(title, Scale::logarithmic("rate, measured", 2).between(2f64.powi(-13), 0.5), y)
+            .with(curves(of))
+            .with([Curve::hollow("published crossover", 9, vec![(PUBLISHED, of(PUBLISHED, optimum))])])
     };
-    let planned = |name: &str, colour: usize| {
-        let points = sizes(record, name).into_iter().map(|(k, bits)| ((-k).exp2(), relative(k, bits)));
-        Curve::line(name, colour, points.collect())
-    };
-    let published = |bits: f64| [Curve::hollow("published crossover", 9, vec![(PUBLISHED, bits)])];
-    let rate = || Scale::logarithmic("rate", 2);
     Figure::new(vec![
-        Panel::new(
-            "Bits per key, rates as measured",
-            rate().between(2f64.powi(-13), 0.5),
-            Scale::linear("bits per key"),
-        )
-        .with(curves(&measured))
-        .with(published(-PUBLISHED.log2() * std::f64::consts::LOG2_E)),
-        Panel::new(
-            "Planned size over 1.443 log2(1/rate)",
-            rate().between(2f64.powi(-16), 0.5),
-            Scale::linear("relative size").between(0.8, 2.0),
-        )
-        .with(curves(&planned))
-        .with(published(1.0)),
+        panel("Bits per key", Scale::linear("bits per key"), |_, bits| bits),
+        panel("Over 1.443 log2(1/rate)", Scale::linear("relative size").between(0.8, 2.0), |rate, bits| {
+            bits / (-rate.log2() * std::f64::consts::LOG2_E)
+        }),
     ])
 }
 
