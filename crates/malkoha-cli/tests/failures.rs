@@ -120,9 +120,7 @@ fn a_reader_that_stops_reading_is_no_error() {
     let mut child = scene.spawn("query f.malkoha -");
     drop(child.stdout.take());
     let mut input = child.stdin.take().unwrap();
-    let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        assert!(start.elapsed() < Duration::from_secs(10), "still waiting for input");
         let _ = input.write_all(b"member 1\n");
         std::thread::sleep(Duration::from_millis(10));
     }
