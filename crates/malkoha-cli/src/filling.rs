@@ -29,7 +29,7 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
     let mut tally = std::thread::scope(|scope| {
         let storing = scope.spawn(|| store(filter, batches, threads, copies));
         let mut batch = Vec::new();
-        let collect = |keys: Keys| {
+        let collect = |keys: &mut Keys| {
             skipped += keys.skipped;
             batch.extend_from_slice(&keys.hashes);
             if batch.len() < BATCH {
@@ -37,7 +37,8 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
             }
             full_batches.send(std::mem::take(&mut batch)).map_err(|_| anyhow!("storing has ended"))
         };
-        let read = pipeline::run(source, threads, |block| Keys::of(block, keying, &hasher), collect);
+        let work = |block: &mut Vec<u8>, keys: &mut Keys| keys.read(block, keying, &hasher);
+        let read = pipeline::run(source, threads, work, collect);
         if read.is_ok() {
             // If nobody takes it, storing has ended with an error of its own.
             let _ = full_batches.send(batch);

@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 use super::block::Keying;
 use super::decode::decoded;
 use super::fastx::{Fasta, Fastq, Fastx};
+use super::idle::{Idle, Stop};
 use crate::cli::Format;
 
 /// Bytes that are read at a time: with the hashes of its keys a block fits the L2 cache of common CPUs.
@@ -30,6 +31,7 @@ pub(crate) struct Source {
     /// Room for what was read last, where it does not go to the block at once.
     piece: Vec<u8>,
     bar: ProgressBar,
+    stop: Stop,
 }
 
 /// An input that is being read.
@@ -56,12 +58,26 @@ impl Source {
             _ => Keying::Strings(b'\n'),
         };
         let waiting = inputs.iter().rev().cloned().collect();
-        Self { waiting, format, keying, open: None, kept: Vec::new(), piece: Vec::new(), bar }
+        Self {
+            waiting,
+            format,
+            keying,
+            open: None,
+            kept: Vec::new(),
+            piece: Vec::new(),
+            bar,
+            stop: Stop::default(),
+        }
     }
 
     /// How keys lie in the blocks.
     pub(crate) fn keying(&self) -> Keying {
         self.keying
+    }
+
+    /// What ends the wait for an input that is idle.
+    pub(crate) fn stop(&self) -> Stop {
+        self.stop.clone()
     }
 
     /// Replaces the content of `block` by the next block; `false` if there is none.
@@ -72,7 +88,7 @@ impl Source {
             let open = match &mut self.open {
                 Some(open) => open,
                 None => match self.waiting.pop() {
-                    Some(path) => self.open.insert(Open::new(path, &self.bar)?),
+                    Some(path) => self.open.insert(Open::new(path, &self.bar, &self.stop)?),
                     None => return Ok(false),
                 },
             };
@@ -106,11 +122,15 @@ impl Source {
 }
 
 impl Open {
-    fn new(path: PathBuf, bar: &ProgressBar) -> Result<Self> {
+    fn new(path: PathBuf, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
+        let idle = |input: Box<dyn Read + Send>| decoded(bar.wrap_read(Idle::new(input, stop.clone())));
         let content = if is_standard_input(&path) {
-            decoded(bar.wrap_read(io::stdin()))
+            idle(Box::new(io::stdin()))
         } else {
-            File::open(&path).and_then(|file| decoded(bar.wrap_read(file)))
+            File::open(&path).and_then(|file| {
+                let waits = !file.metadata()?.is_file();
+                if waits { idle(Box::new(file)) } else { decoded(bar.wrap_read(file)) }
+            })
         };
         let content = content.with_context(|| format!("cannot open {}", name(&path)))?;
         Ok(Self { path, content, fastx: None, fresh: true })

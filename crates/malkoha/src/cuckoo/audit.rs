@@ -141,7 +141,7 @@ impl Audit<'_> {
     /// Counts the tags of sorted buckets, a block of them at a time.
     fn buckets(&self) -> Result<u64, Flaw> {
         let rest = self.layout.tag.bits - 4;
-        let Some(essential) = self.essential.filter(|_| rest > 0 && 4 * rest <= 57) else {
+        let Some(essential) = self.layout.tag.essential_bits().filter(|_| rest > 0 && 4 * rest <= 57) else {
             return self.buckets_one_by_one(0..self.layout.places);
         };
         let mut occupied = 0;
@@ -161,7 +161,7 @@ impl Audit<'_> {
     /// Counts the tags of these buckets, whose rests fit one load, and says whether all are sound. No branch
     /// depends on what they hold.
     fn block_of_buckets(&self, places: Range<u64>, essential: u64) -> (u64, bool) {
-        let rest = self.layout.tag.bits - 4;
+        let (rest, fingerprints) = (self.layout.tag.bits - 4, self.layout.fingerprints);
         let width = u64::from(SortedBuckets::bucket_bits(self.layout.tag.bits));
         let (mut occupied, mut wrong) = (0, 0);
         for bit in places.map(|place| place * width) {
@@ -176,7 +176,8 @@ impl Audit<'_> {
             for tag in tags {
                 let present = u64::from(tag != 0);
                 occupied += present;
-                wrong |= present & u64::from(tag & essential == 0);
+                // The essential bits of a tag of sorted buckets are its fingerprint, which counts from 1.
+                wrong |= present & u64::from((tag & essential).wrapping_sub(1) >= fingerprints);
             }
         }
         (occupied, wrong == 0)
