@@ -12,7 +12,7 @@ use crate::{filter_file, pipeline, progress};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
-    let mut filter = filter_file::open(&args.filter)?;
+    let (mut filter, lock) = filter_file::open_to_change(&args.filter)?;
     let kind = filter.geometry().kind();
     if kind.is_bloom() {
         let error = malkoha::Error::Unsupported { kind, operation: "remove keys" };
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
         Ok(())
     })?;
     bar.finish_and_clear();
-    filter_file::save(&filter, &args.filter)?;
+    filter_file::save_changed(&filter, &args.filter, lock)?;
     if !input.quiet {
         let mut report = Report::default();
         let absent = grouped(read - removed);

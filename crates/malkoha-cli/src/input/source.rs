@@ -11,10 +11,11 @@ use super::block::Keying;
 use super::decode::decoded;
 use super::fastx::{Fasta, Fastq, Fastx};
 use super::idle::{Idle, Stop};
+use crate::adjustable::Adjustable;
 use crate::cli::Format;
 
 /// Bytes that are read at a time: with the hashes of its keys a block fits the L2 cache of common CPUs.
-const BLOCK: usize = 256 << 10;
+const BLOCK: Adjustable = Adjustable { size: 256 << 10, name: "MALKOHA_BLOCK_BYTES" };
 
 /// The longest key. Longer ones mean that the format is not what it was said to be.
 const MOST_KEY: usize = 256 << 20;
@@ -41,6 +42,8 @@ struct Open {
     /// How sequences are found, for formats that have them; decided by the first piece.
     fastx: Option<Fastx>,
     fresh: bool,
+    /// Bytes that are read at a time.
+    block_bytes: usize,
 }
 
 impl Source {
@@ -133,7 +136,7 @@ impl Open {
             })
         };
         let content = content.with_context(|| format!("cannot open {}", name(&path)))?;
-        Ok(Self { path, content, fastx: None, fresh: true })
+        Ok(Self { path, content, fastx: None, fresh: true, block_bytes: BLOCK.get() })
     }
 
     /// Appends what is read next to a block; `false` at the end. `piece` is room for bytes that are not yet keys.
@@ -145,10 +148,10 @@ impl Open {
         block: &mut Vec<u8>,
     ) -> Result<bool> {
         if !self.fresh && self.fastx.is_none() {
-            return Ok(append(&mut self.content, block)? > 0);
+            return Ok(self.append(block)? > 0);
         }
         piece.clear();
-        append(&mut self.content, piece)?;
+        self.append(piece)?;
         if self.fresh {
             self.fastx = fastx(format, keying, piece)?;
             self.fresh = false;
@@ -160,20 +163,20 @@ impl Open {
         }
         Ok(!piece.is_empty())
     }
-}
 
-/// Appends what is read next, and says how many bytes that is; 0 at the end.
-fn append(content: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<usize> {
-    let before = buffer.len();
-    buffer.resize(before + BLOCK, 0);
-    let read = loop {
-        match content.read(&mut buffer[before..]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => break read,
-        }
-    };
-    buffer.truncate(before + *read.as_ref().unwrap_or(&0));
-    read
+    /// Appends what is read next, and says how many bytes that is; 0 at the end.
+    fn append(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let before = buffer.len();
+        buffer.resize(before + self.block_bytes, 0);
+        let read = loop {
+            match self.content.read(&mut buffer[before..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        buffer.truncate(before + *read.as_ref().unwrap_or(&0));
+        read
+    }
 }
 
 /// How sequences are found in a file that begins with this piece; `None` if its keys are no sequences.
