@@ -93,6 +93,10 @@ pub(crate) struct DemoArgs {
     #[arg(long, short = 'j', value_parser = threads())]
     pub(crate) threads: Option<usize>,
 
+    /// Print only the table, as Markdown.
+    #[arg(long)]
+    pub(crate) markdown: bool,
+
     /// The folder for the filter file and the figure, made if it is not there.
     #[arg(long, short, default_value = "malkoha-demo")]
     pub(crate) out: PathBuf,
