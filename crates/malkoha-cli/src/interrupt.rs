@@ -7,12 +7,19 @@
 //! if nobody had waited: a program of which `nohup` or a shell has said that it ignores one goes on ignoring it, and
 //! whoever waits for the program sees of which signal it died.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 
 /// Held while a file is saved.
 static SAVING: Mutex<()> = Mutex::new(());
+
+/// Held from the moment a signal has come until it has acted, unless it kills.
+static ACTING: Mutex<()> = Mutex::new(());
+
+fn lock(mutex: &'static Mutex<()>) -> MutexGuard<'static, ()> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// From now on signals wait for a save to end. To be called before there are other threads.
 #[cfg(unix)]
@@ -24,12 +31,12 @@ pub(crate) fn install() -> Result<()> {
     signals.thread_block().context("cannot wait for signals")?;
     std::thread::spawn(move || {
         while let Ok(signal) = signals.wait() {
-            shielded(|| {
-                // If one of these fails, the signal is as if it were ignored; there is nobody to be told.
-                let _ = signals.thread_unblock();
-                let _ = raise(signal);
-                let _ = signals.thread_block();
-            });
+            let _acting = lock(&ACTING);
+            let _nobody_saves = lock(&SAVING);
+            // If one of these fails, the signal is as if it were ignored; there is nobody to be told.
+            let _ = signals.thread_unblock();
+            let _ = raise(signal);
+            let _ = signals.thread_block();
         }
     });
     Ok(())
@@ -42,8 +49,11 @@ pub(crate) fn install() -> Result<()> {
     Ok(())
 }
 
-/// Runs a save that signals do not interrupt.
+/// Runs a save that signals do not interrupt. One that came meanwhile acts behind it, before anything else is done.
 pub(crate) fn shielded<T>(save: impl FnOnce() -> T) -> T {
-    let _saving = SAVING.lock().unwrap_or_else(PoisonError::into_inner);
-    save()
+    let saving = lock(&SAVING);
+    let saved = save();
+    drop(saving);
+    drop(lock(&ACTING));
+    saved
 }

@@ -79,14 +79,16 @@ fn a_save_that_has_begun_ends_before_the_signal_acts() {
         let in_the_middle = temporary().is_some();
         let status = ends_by_itself(&mut child);
         assert_eq!(temporary(), None, "the save was cut off");
+        assert!(status.signal() == Some(2) || status.success(), "{status}");
         if in_the_middle {
-            assert_eq!(status.signal(), Some(2));
             scene.run("verify f.malkoha").ok();
             assert_eq!(scene.run_with("query -c f.malkoha", "owl\neagle\n").ok().trim(), "2");
+        }
+        if in_the_middle && status.signal() == Some(2) {
             return;
         }
     }
-    panic!("no signal came in the middle of a save");
+    panic!("no program died of a signal that came in the middle of its save");
 }
 
 #[test]
