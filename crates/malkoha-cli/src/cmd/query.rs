@@ -35,7 +35,9 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
         answers.resize(keys.hashes.len(), false);
         filter.contains_slice_into(&keys.hashes, answers);
         if args.invert {
-            answers.iter_mut().for_each(|answer| *answer = !*answer);
+            for answer in answers.iter_mut() {
+                *answer = !*answer;
+            }
         }
         *matched = answers.iter().map(|answer| u64::from(*answer)).sum();
         if !args.count {
