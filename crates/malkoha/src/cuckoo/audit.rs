@@ -123,7 +123,7 @@ impl Audit<'_> {
     /// Counts the tags of sorted buckets, a block of them at a time.
     fn buckets(&self) -> Result<u64, Flaw> {
         let rest = self.layout.tag.bits - 4;
-        let Some(essential) = self.essential.filter(|_| rest > 0 && 4 * rest <= 57) else {
+        let Some(essential) = self.layout.tag.essential_bits().filter(|_| rest > 0 && 4 * rest <= 57) else {
             return self.buckets_one_by_one(0..self.layout.places);
         };
         let mut occupied = 0;
@@ -142,7 +142,7 @@ impl Audit<'_> {
 
     /// Counts the tags of these buckets, whose rests fit one load, and says whether all are sound.
     fn block_of_buckets(&self, places: Range<u64>, essential: u64) -> (u64, bool) {
-        let rest = self.layout.tag.bits - 4;
+        let (rest, fingerprints) = (self.layout.tag.bits - 4, self.layout.fingerprints);
         let width = u64::from(SortedBuckets::bucket_bits(self.layout.tag.bits));
         let mut buckets = [(0, 0); BLOCK_WORDS];
         let mut beyond = 0;
@@ -154,7 +154,8 @@ impl Audit<'_> {
             *bucket = (decode(number), self.words.read(bit + u64::from(NUMBER_BITS), 4 * rest));
             filled += 1;
         }
-        let (occupied, wrong) = self.cpu.run(LookAtBuckets { buckets: &buckets[..filled], rest, essential });
+        let (occupied, wrong) =
+            self.cpu.run(LookAtBuckets { buckets: &buckets[..filled], rest, essential, fingerprints });
         (occupied, (beyond | wrong) >> 63 == 0)
     }
 
@@ -218,12 +219,14 @@ impl Work for LookAtLanes<'_> {
 }
 
 /// Counts the tags of sorted buckets, given as their highest and their other bits. The highest bit of the second
-/// answer is set if some are not in order, or have no fingerprint. No branch depends on what the buckets hold, and
+/// answer is set if some are not in order, or have a fingerprint that no key has. No branch depends on what the buckets hold, and
 /// comparisons are subtractions: so the compiler looks at several buckets at a time.
 struct LookAtBuckets<'a> {
     buckets: &'a [(u64, u64)],
     rest: u32,
+    /// The bits of a fingerprint, which counts from 1, and the last of them.
     essential: u64,
+    fingerprints: u64,
 }
 
 impl Work for LookAtBuckets<'_> {
@@ -241,9 +244,10 @@ impl Work for LookAtBuckets<'_> {
                 wrong |= tags[i + 1].wrapping_sub(tags[i]);
             }
             for tag in tags {
-                let (present, essential) = (is_not_zero(tag), is_not_zero(tag & self.essential));
+                let (present, fingerprint) = (is_not_zero(tag), tag & self.essential);
                 occupied += present;
-                wrong |= essential.wrapping_sub(present);
+                wrong |= is_not_zero(fingerprint).wrapping_sub(present);
+                wrong |= self.fingerprints.wrapping_sub(fingerprint);
             }
         }
         (occupied, wrong)
