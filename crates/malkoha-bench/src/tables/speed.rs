@@ -18,6 +18,8 @@ struct Records {
     /// Sizes and rates.
     space: Record,
     scale: Record,
+    /// Filters turned into bytes and files, and back.
+    store: Record,
 }
 
 /// The chapter; none if the runs behind it were not made.
@@ -32,6 +34,7 @@ pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
         cache: read("speed-cache")?,
         space: read("speed-space")?,
         scale: read("scale")?,
+        store: read("store")?,
     };
     let mut text = "## Speed\n\n### Goals\n\n".to_owned();
     text.push_str(
@@ -45,6 +48,7 @@ pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
         ("Tables in the second-level cache", &records.cache, speeds(&records.cache)),
         ("Space", &records.space, vec![space(&records.space)]),
         ("Building larger and larger filters", &records.scale, vec![scale(&records.scale)]),
+        ("Keeping filters", &records.store, vec![store(&records.store)]),
     ];
     for (title, record, tables) in sections {
         text.extend(["### ", title, "\n\n", &origin(record)]);
@@ -226,6 +230,27 @@ fn scale(record: &Record) -> Table {
             ("steps per walk", "steps per walk", Some(2)),
         ],
     )
+}
+
+/// Filters by ways of keeping them: megabytes per second, and the share of a plain copy of the same bytes.
+fn store(record: &Record) -> Table {
+    let ways = distinct(record, "way");
+    let title = "MB/s, and in brackets the share of what a plain copy of the same bytes gets in the same turn: a copy in \
+                 memory for bytes, a file written and synced for `save`, a file read from the page cache for the others";
+    let mut table = Table::new(title, &["filter", "MB"]);
+    table.columns.extend(ways.iter().map(ToString::to_string));
+    for filter in filters(record) {
+        let of = |way: &str| record.rows().find(|row| row.text("filter") == filter && row.text("way") == way);
+        let size = of(ways[0]).map_or(f64::NAN, |row| row.number("MB"));
+        let mut cells = vec![Cell::text(filter), Cell::number(size, 1)];
+        cells.extend(ways.iter().map(|way| {
+            of(way).map_or(Cell::Missing, |row| {
+                Cell::text(format!("{:.0} ({:.2})", row.number("MB/s"), row.number("share")))
+            })
+        }));
+        table.push(cells);
+    }
+    table
 }
 
 /// One row for each filter.

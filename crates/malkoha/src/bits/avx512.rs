@@ -3,8 +3,8 @@
 
 use core::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_andnot_si512, _mm512_loadu_si512, _mm512_mask_testn_epi32_mask,
-    _mm512_permutex2var_epi32, _mm512_permutexvar_epi32, _mm512_set1_epi32, _mm512_set1_epi64,
-    _mm512_setr_epi32, _mm512_setr_epi64, _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_srli_epi32,
+    _mm512_permutex2var_epi32, _mm512_permutexvar_epi32, _mm512_rolv_epi64, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64, _mm512_sllv_epi32, _mm512_srli_epi32,
     _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
 };
 
@@ -68,9 +68,9 @@ impl Vectors for Avx512 {
 fn bit_in_each_word(bits: u64) -> Block {
     let bits = _mm512_set1_epi64(bits.cast_signed());
     let numbers = _mm512_srlv_epi64(bits, _mm512_setr_epi64(0, 6, 12, 18, 24, 30, 36, 42));
-    let numbers = _mm512_and_si512(numbers, _mm512_set1_epi64(63));
     let mut block = Block::default();
-    store(&mut block.0, _mm512_sllv_epi64(_mm512_set1_epi64(1), numbers));
+    // A rotation, unlike a shift, looks at the lowest six bits of a distance only.
+    store(&mut block.0, _mm512_rolv_epi64(_mm512_set1_epi64(1), numbers));
     block
 }
 

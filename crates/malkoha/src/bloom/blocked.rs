@@ -317,7 +317,7 @@ impl<P: Scatter> Engine for Blocked<P> {
 
     fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
         let hasher = *hasher;
-        self.look_up(numbers, |number| hasher.number(*number), answers);
+        self.look_up(numbers, move |number| hasher.number(*number), answers);
         true
     }
 
