@@ -91,7 +91,8 @@ fn shards_of_different_geometry_are_refused() {
     let mut mixed = small[..OUTLINE + part].to_vec();
     mixed.extend(&other[OUTLINE..]);
     let error = Sharded::from_bytes(&mixed).unwrap_err();
-    assert!(matches!(&error, Error::Corrupt { what, .. } if what.contains("another geometry")), "{error}");
+    let Error::Corrupt { part: "shard", offset, what } = error else { panic!("{error}") };
+    assert_eq!((offset, &what[..]), ((OUTLINE + part) as u64, "shard 1 has another geometry than shard 0"));
 }
 
 #[test]

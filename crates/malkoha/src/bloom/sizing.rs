@@ -209,8 +209,6 @@ pub(crate) fn wish(kind: Kind, pattern: Option<Pattern>, cost: Option<Cost>) -> 
         return refuse("with one choice no cost is consulted; ask for 2 or 3 choices");
     }
     let cost = cost.unwrap_or_default();
-    if !cost.is_sound() {
-        return refuse("the parameter of a cost is a positive number");
-    }
+    cost.check(kind)?;
     Ok(BlockedWish { choices, pattern: pattern.unwrap_or(Pattern::Random), cost })
 }

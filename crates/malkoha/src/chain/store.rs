@@ -31,7 +31,7 @@ pub(crate) fn write(out: &mut dyn Write, growth: &Growth, links: &[Filter]) -> i
 pub(crate) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let (numbers, links) = store::read_compound(input, Form::Chain)?;
     let &[load, offsets] = numbers.as_slice() else {
-        return Err(store::bad_number(0, format!("{} numbers where a growing filter has 2", numbers.len())));
+        return Err(store::bad_count(numbers.len(), "a growing filter has 2"));
     };
     let begins = store::part_offsets(&numbers, &links);
     from_links([load, offsets], links, &begins)
@@ -45,7 +45,7 @@ pub(crate) fn from_links(
     begins: &[u64],
 ) -> Result<Filter, Error> {
     let Some(first) = links.first() else {
-        return Err(store::bad_number(0, "a growing filter has at least one link"));
+        return Err(store::bad_parts("a growing filter has at least one link"));
     };
     let (kind, load) = (first.geometry().kind(), f64::from_bits(load));
     let most = match theory::dense_load(kind) {

@@ -277,6 +277,8 @@ impl Numbers {
                 _ => return Err(self.newer(field::COST, "is unknown")),
             },
         };
+        let cost = layout.cost.check(Kind::Blocked(choices));
+        cost.map_err(|error| self.corrupt(field::COST_PARAMETER, error.to_string()))?;
         layout.check().map_err(|error| self.corrupt(field::KEY_BITS, error.to_string()))?;
         Ok(layout)
     }

@@ -39,7 +39,9 @@ use crate::chain;
 use crate::error::Error;
 use crate::filter::Filter;
 
-pub(crate) use compound::{bad_number, compound_bytes, part_offsets, read_compound, write_compound};
+pub(crate) use compound::{
+    bad_count, bad_number, bad_parts, compound_bytes, part_offsets, read_compound, write_compound,
+};
 pub(crate) use format::{Form, MOST_COPIES};
 pub use map::Mapped;
 pub(crate) use save::save;
