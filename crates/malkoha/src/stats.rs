@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::chain;
-use crate::engine::Engine;
+use crate::engine::{Counters, Engine};
 use crate::filter::Filter;
 use crate::geometry::Geometry;
 use crate::sums::saturating_sum;
@@ -161,8 +161,9 @@ impl Stats {
 }
 
 impl Stats {
-    /// Facts about a window, of those about its generations, the newest first, each planned for so many keys.
-    pub(crate) fn of_generations(parts: &[Self], planned: u64) -> Self {
+    /// Facts about a window, of those about its generations, the newest first, each planned for so many keys, and of what
+    /// all of them counted.
+    pub(crate) fn of_generations(parts: &[Self], counters: Counters, planned: u64) -> Self {
         let sum = |number: fn(&Self) -> u64| saturating_sum(parts.iter().map(number));
         let (slots, newest) = (sum(|part| part.slots), &parts[0]);
         let occupied: f64 = parts.iter().map(|part| part.load * part.slots as f64).sum();
@@ -174,9 +175,9 @@ impl Stats {
             threshold: newest.threshold,
             memory_bytes: sum(|part| part.memory_bytes),
             stash_size: sum(|part| part.stash_size),
-            insert_failures: sum(|part| part.insert_failures),
-            steps_mean: parts.iter().map(|part| part.steps_mean).sum::<f64>() / parts.len() as f64,
-            steps_max: parts.iter().map(|part| part.steps_max).max().unwrap_or(0),
+            insert_failures: counters.failures,
+            steps_mean: counters.steps_mean(),
+            steps_max: counters.most_steps,
             promised_rate: parts.iter().map(|part| part.promised_rate).sum(),
             predicted_rate: 1.0 - none,
             head_room: planned.saturating_sub(newest.items),
