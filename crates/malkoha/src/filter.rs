@@ -83,9 +83,14 @@ impl Filter {
         &mut *self.engine
     }
 
-    /// Puts another engine of the same geometry in the stead of its own.
-    pub(crate) fn put_engine(&mut self, engine: Box<dyn Engine>) {
-        self.engine = engine;
+    /// A copy of a filter that does not grow, if the system has the memory.
+    pub(crate) fn try_clone(&self) -> Result<Self, Error> {
+        let mut copy = Words::zeroed(self.geometry.table_bits().expect("a table in memory can be counted"))?;
+        copy.copy_from_slice(self.engine.words());
+        let mut copy = Self::in_words(self.geometry, copy)?;
+        copy.engine.restore(self.len(), self.engine.stash_entries());
+        copy.engine.count_on(self.engine.counters());
+        Ok(copy)
     }
 
     /// The exact numbers of this filter.

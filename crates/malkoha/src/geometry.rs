@@ -45,7 +45,12 @@ impl Geometry {
 
     /// The geometry of a chain that begins with this one, at a promise that leaves room for all later links.
     pub(crate) fn growing(self, growth: Growth) -> Self {
-        Self { rate: self.rate / share(0), growth: Some(growth), ..self }
+        self.growing_at(growth, self.rate / share(0))
+    }
+
+    /// The geometry of a chain that begins with this one, at this promise.
+    pub(crate) fn growing_at(self, growth: Growth, rate: f64) -> Self {
+        Self { rate, growth: Some(growth), ..self }
     }
 
     /// The geometry of a table with twice the places and half the fingerprints, for twice the keys at twice the

@@ -44,8 +44,8 @@ impl Filter {
     ///
     /// The places are bought with bits of the fingerprint: with m times the places the promised rate, for m times the
     /// keys, is m times as high, and the new filter's [`geometry`](Self::geometry) says so. Multiplicities are kept,
-    /// and every stored copy can be removed. Where the rate must stay what it is, ask the filters one after the other
-    /// instead.
+    /// and every stored copy can be removed. Where the fingerprints must stay as long as they are, put the filters into
+    /// a [chain](Self::merge_into_chain) instead.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};
@@ -67,15 +67,17 @@ impl Filter {
         }
         loop {
             let room = geometry.capacity();
+            let next = next_size(&geometry);
             let mut left_over = copies.saturating_sub(room);
-            if left_over == 0 {
+            // Beyond what it takes reliably, a table is tried only if there is no larger one.
+            if left_over == 0 || next.is_err() {
                 match pour(&filters, geometry)? {
                     Poured::All(filter) => return Ok(filter),
                     // By chance, in a small table or with few fingerprints left.
                     Poured::Not { stored } => left_over = copies - stored,
                 }
             }
-            geometry = next_size(&geometry).map_err(|_| Error::MergeFull { copies, room, left_over })?;
+            geometry = next.map_err(|_| Error::MergeFull { copies, room, left_over })?;
         }
     }
 }

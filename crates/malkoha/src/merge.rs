@@ -11,16 +11,13 @@ use crate::geometry::{Geometry, Layout};
 use crate::key::KeyHash;
 use crate::store::MOST_COPIES;
 
-/// Refused copies after which a merge has seen enough: each may have cost a walk of thousands of steps.
-const MOST_REFUSED: usize = 32;
-
 impl Filter {
     /// Takes over everything that another filter holds. Both must have the same layout and seed.
     ///
     /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in both
     /// is there twice, and every stored copy can be removed. If not all copies find a place nothing changes, bit for
-    /// bit, and the error says how many are too many; this needs room for a second table while it lasts. The
-    /// content depends on the two filters alone.
+    /// bit, and the error says how many were left; this needs room for a second table while it lasts, and without
+    /// it nothing changes either. The content depends on the two filters alone.
     ///
     /// Bloom kinds always have room. With one choice the result is, bit for bit, the filter that took all keys
     /// itself; with several it has some more bits set, because each of the two chose blocks without knowing
@@ -39,12 +36,7 @@ impl Filter {
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
         self.check_equal(other)?;
-        let (copies, most) = (self.len().saturating_add(other.len()), self.most_copies());
-        if copies > most {
-            let room = self.geometry().capacity();
-            return Err(Error::MergeFull { copies, room, left_over: copies - most });
-        }
-        self.take_over(other, store_copy)
+        self.take_over(other, store_copy, |_, _| false)
     }
 
     /// Takes over what another filter holds and this one does not: a copy is left out if this filter already
@@ -69,11 +61,14 @@ impl Filter {
             return self.merge(other);
         }
         self.check_equal(other)?;
-        self.take_over(other, |engine, (hash, value)| match engine.get(hash) {
-            Ok(values) if values.contains(&value) => Ok(()),
-            Ok(_) => store_copy(engine, (hash, value)),
-            Err(_) => engine.insert_unique(hash).map(|_| ()),
-        })
+        let known = |engine: &dyn Engine, (hash, value)| match engine.get(hash) {
+            Ok(values) => values.contains(&value),
+            Err(_) => engine.contains(hash),
+        };
+        let store = |engine: &mut dyn Engine, copy| {
+            if known(engine, copy) { Ok(()) } else { store_copy(engine, copy) }
+        };
+        self.take_over(other, store, known)
     }
 
     /// Refuses a filter that cannot be merged with this one.
@@ -84,37 +79,42 @@ impl Filter {
         difference(self.geometry(), other.geometry()).map_or(Ok(()), |what| Err(Error::Geometries { what }))
     }
 
-    /// Stores every copy of another filter of equal layout, or none.
+    /// Stores every copy of another filter of equal layout, or none; copies that are `known` need not be stored.
     fn take_over(
         &mut self,
         other: &Self,
-        store: impl Fn(&mut dyn Engine, (KeyHash, u16)) -> Result<(), Full>,
+        store: impl Fn(&mut dyn Engine, Copied) -> Result<(), Full>,
+        known: impl Fn(&dyn Engine, Copied) -> bool,
     ) -> Result<(), Error> {
-        if self.engine_mut().merge_bits(other.engine()) {
+        let (copies, room) = (self.len().saturating_add(other.len()), self.geometry().capacity());
+        if self.geometry().kind().is_bloom() {
+            if copies > MOST_COPIES {
+                return Err(Error::MergeFull { copies, room, left_over: copies - MOST_COPIES });
+            }
+            let merged = self.engine_mut().merge_bits(other.engine());
+            debug_assert!(merged, "Bloom kinds are made of bits");
             return Ok(());
         }
-        let Some(copies) = other.engine().copies() else {
+        let before = self.try_clone()?;
+        let Some(mut rest) = other.engine().copies() else {
             return Err(self.unsupported("be merged with another"));
         };
-        let before = self.engine().clone_box();
-        let refused = copies.filter(|copy| store(self.engine_mut(), *copy) == Err(Full));
-        let refused = refused.take(MOST_REFUSED).count() as u64;
-        if refused == 0 {
+        let Some(refused) = rest.find(|copy| store(self.engine_mut(), *copy) == Err(Full)) else {
             return Ok(());
-        }
-        self.put_engine(before);
-        let copies = self.len() + other.len();
-        Err(Error::MergeFull { copies, room: self.geometry().capacity(), left_over: refused })
-    }
-
-    /// Copies beyond which there is certainly no room.
-    fn most_copies(&self) -> u64 {
-        self.geometry().cuckoo().map_or(MOST_COPIES, |layout| layout.slots + layout.stash_room())
+        };
+        // A table that has refused one copy is as good as full, and each further refusal would cost a whole walk.
+        let left = core::iter::once(refused).chain(rest).filter(|copy| !known(self.engine(), *copy));
+        let left_over = left.count() as u64;
+        *self = before;
+        Err(Error::MergeFull { copies, room, left_over })
     }
 }
 
+/// A copy as a filter tells of it: a hash and the value.
+pub(crate) type Copied = (KeyHash, u16);
+
 /// Stores a copy that a filter of equal layout tells of.
-pub(crate) fn store_copy(engine: &mut dyn Engine, (hash, value): (KeyHash, u16)) -> Result<(), Full> {
+pub(crate) fn store_copy(engine: &mut dyn Engine, (hash, value): Copied) -> Result<(), Full> {
     // With value 0 the two are the same, and only filters with values tell of others.
     if value == 0 { engine.insert(hash) } else { engine.insert_with(hash, value).map_err(|_| Full) }
 }

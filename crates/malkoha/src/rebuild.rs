@@ -43,12 +43,10 @@ fn like(geometry: &Geometry, keys: u64) -> Spec {
     match *geometry.layout() {
         Layout::Cuckoo(layout) => {
             let ring = layout.ring;
-            // In tables so small that local offsets reach everywhere, local is what serves when they get larger.
-            let whole = ring.most == layout.places - ring.least && ring.most > 1 << 15;
             let offsets = match geometry.growth() {
                 Some(growth) => growth.offsets,
                 None if ring.near_share > 0 => Offsets::Near(ring.near_share),
-                None if kind.is_signed() && whole => Offsets::Whole,
+                None if layout.reaches_everywhere() => Offsets::Whole,
                 None => Offsets::Local,
             };
             spec = spec.stash(layout.stash).max_steps(layout.max_steps).offsets(offsets);

@@ -93,37 +93,80 @@ fn a_unique_merge_leaves_out_what_is_there() {
 
 #[test]
 fn what_does_not_fit_changes_nothing_and_says_by_how_much() {
-    let mut stream = Stream::new(6);
-    for kind in Kind::cuckoos() {
-        let spec = Spec::new(400, 0.01).kind(kind);
+    common::in_parallel(Kind::cuckoos(), |kind| {
+        let mut stream = Stream::new(6);
+        // So large that no table of it is ever filled to the last slot.
+        let spec = Spec::new(20_000, 0.01).kind(kind).max_steps(200);
         let full = |stream: &mut Stream| {
             let mut filter = spec.build().unwrap();
             while filter.insert(&stream.draw()).is_ok() {}
             filter
         };
         let (mut left, right) = (full(&mut stream), full(&mut stream));
-        let before = left.to_bytes().unwrap();
-        let refused = left.merge(&right).unwrap_err();
+        let (bytes, held, room) = (left.to_bytes().unwrap(), left.len(), left.geometry().capacity());
         let layout = *left.geometry().cuckoo().unwrap();
-        let Error::MergeFull { copies, room, left_over } = refused else { panic!("{kind}: {refused}") };
-        assert_eq!((copies, room), (left.len() + right.len(), left.geometry().capacity()), "{kind}");
-        assert!(left_over > 0 && copies - left_over <= 2 * layout.slots() + 16, "{kind}");
-        assert_eq!(left.to_bytes().unwrap(), before, "{kind}");
-        // With one too many for the table the arithmetic does not help: some walk must fail.
-        let mut few = spec.build().unwrap();
-        while left.len() + few.len() < layout.slots() {
-            few.insert(&stream.draw()).unwrap();
-        }
-        for unique in [false, true] {
-            let refused = if unique { left.merge_unique(&few) } else { left.merge(&few) };
-            if let Err(refused) = refused {
-                assert!(matches!(refused, Error::MergeFull { left_over: 1.., .. }), "{kind}: {refused}");
-                assert_eq!(left.to_bytes().unwrap(), before, "{kind}");
-            } else {
-                left = Filter::from_bytes(&before).unwrap();
+        // A few that the slots and the stash, if they were all there were to it, would have room for.
+        let most = layout.slots() + left.stats().stash_size;
+        let few = spec.build_from(&(0..most - held).map(|_| stream.draw()).collect::<Vec<_>>()).unwrap();
+        for other in [&right, &few] {
+            let copies = held + other.len();
+            for unique in [false, true] {
+                let mut target = left.clone();
+                let refused = if unique { target.merge_unique(other) } else { target.merge(other) };
+                let expected = |left_over| Error::MergeFull { copies, room, left_over };
+                let refused = refused.unwrap_err();
+                let Error::MergeFull { left_over, .. } = refused else { panic!("{kind}: {refused}") };
+                assert_eq!(refused, expected(left_over), "{kind}");
+                assert!(target.to_bytes().unwrap() == bytes && target == left, "{kind}: nothing changes");
+                if unique {
+                    // At most those that it does not find, which are nearly all of them.
+                    assert!(left_over < other.len() && 2 * left_over > other.len(), "{kind}: {left_over}");
+                } else {
+                    // What was in when the table was full is at least what was in before, and never all slots.
+                    let stored = copies - left_over;
+                    assert!((held..most).contains(&stored), "{kind}: {stored} of {most}, {held} before");
+                }
             }
         }
+        // An empty one takes copies until it is as full as keys make it, within the part of a hundred that walks are
+        // luckier or less lucky by.
+        left.merge(&spec.build().unwrap()).unwrap();
+        let mut half = spec.build_from(&(0..room / 2).collect::<Vec<_>>()).unwrap();
+        let Err(Error::MergeFull { copies, left_over, .. }) = half.merge(&right) else { panic!("{kind}") };
+        let stored = (copies - left_over) as f64;
+        assert!((stored / held as f64 - 1.0).abs() < 0.02, "{kind}: full with {stored}, by keys with {held}");
+    });
+}
+
+/// Runs one test of this program again, in a process that may have so many KiB of memory.
+#[cfg(target_os = "linux")]
+fn with_memory(test: &str, kib: u64) {
+    let command = format!("ulimit -v {kib}; exec \"$0\" --exact {test} --nocapture");
+    let program = std::env::current_exe().unwrap();
+    let run =
+        std::process::Command::new("sh").arg("-c").arg(command).arg(program).env("SCARCE", "1").output();
+    let run = run.unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"), "the test is there");
+}
+
+/// Two filters of 1 GiB, which is reserved and hardly used, fit into 2.75 GiB, and a copy of one does not.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_merge_without_memory_for_a_second_table_changes_nothing() {
+    if std::env::var_os("SCARCE").is_none() {
+        return with_memory("a_merge_without_memory_for_a_second_table_changes_nothing", 2_883_584);
     }
+    let spec = Spec::keys_in_memory(10_000_000, 1 << 30).kind(Kind::Flexible(4));
+    let (mut left, mut right) = (spec.build().unwrap(), spec.build().unwrap());
+    left.insert("day").unwrap();
+    right.insert("night").unwrap();
+    for unique in [false, true] {
+        let refused = if unique { left.merge_unique(&right) } else { left.merge(&right) };
+        assert!(matches!(refused, Err(Error::Allocation { bytes }) if bytes > 1 << 29), "{refused:?}");
+        assert!(left.contains("day") && !left.contains("night") && left.len() == 1);
+    }
+    assert!(matches!(left.merge_into_chain(&[&right]), Err(Error::Allocation { .. })));
 }
 
 #[test]

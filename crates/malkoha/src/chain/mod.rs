@@ -36,12 +36,12 @@
 //!
 //! Bloom kinds remove nothing and need none of this. There a key that is already found is not stored again.
 
+mod join;
 mod plan;
 mod store;
 
-pub(crate) use store::{bytes, from_links, numbers, read, write};
-
 pub(crate) use plan::{Growth, share};
+pub(crate) use store::{bytes, from_links, numbers, read, write};
 
 use crate::bloom::Fill;
 use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};

@@ -31,6 +31,11 @@ pub(crate) fn share(link: u32) -> f64 {
     (-f64::from(rate_bits(link))).exp2()
 }
 
+/// The part of the promised rate that so many links have together.
+pub(crate) fn shares(links: u32) -> f64 {
+    (0..links).map(share).sum()
+}
+
 impl Growth {
     /// The link after `last`, which has the number `link` counted from 0: about 2^`doublings` times as many keys, at
     /// least three quarters of that.
@@ -125,10 +130,7 @@ mod tests {
                         let Ok(link) = growth.next_link(&chain, &last, number, 1) else { break };
                         assert!(2 * link.keys() >= 3 * last.keys(), "{kind} {link:?}");
                         if let (Some(fine), Some(coarse)) = (link.cuckoo(), last.cuckoo()) {
-                            let pairs = |layout: &crate::cuckoo::CuckooLayout| {
-                                u128::from(layout.places) * u128::from(layout.fingerprints)
-                            };
-                            assert!(pairs(fine).is_multiple_of(pairs(coarse)));
+                            assert!(fine.pairs().is_multiple_of(coarse.pairs()));
                             assert!(fine.fingerprints <= fine.tag.fingerprints());
                         }
                         last = link;

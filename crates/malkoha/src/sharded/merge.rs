@@ -46,13 +46,19 @@ impl Sharded {
         let mut before = Vec::with_capacity(others.len());
         for (at, other) in others.iter().enumerate() {
             let filter = self.shards[at].get_mut();
-            before.push(filter.clone());
-            if let Err(error) = merge(filter, other) {
+            let merged = filter.try_clone().and_then(|copy| {
+                before.push(copy);
+                merge(filter, other)
+            });
+            if let Err(error) = merged {
                 for (shard, before) in self.shards.iter_mut().zip(before) {
                     *shard.get_mut() = before;
                 }
                 return Err(match error {
+                    // The shards after this one have not been tried, and their copies are not in either.
                     Error::MergeFull { left_over, .. } => {
+                        let later = saturating_sum(others[at + 1..].iter().map(|shard| shard.len()));
+                        let left_over = left_over.saturating_add(later);
                         Error::MergeFull { copies, room: self.geometry.capacity(), left_over }
                     }
                     error => error,

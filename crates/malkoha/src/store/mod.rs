@@ -136,7 +136,7 @@ impl Filter {
     /// ```
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let bytes = match self.geometry().growth() {
-            Some(growth) => chain::bytes(growth, self.engine().links()),
+            Some(growth) => chain::bytes(self.geometry(), growth, self.engine().links()),
             None => record::bytes(self),
         };
         to_bytes(bytes, |out| self.write(out))
@@ -164,7 +164,7 @@ impl Filter {
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.geometry().growth() {
-            Some(growth) => chain::write(out, growth, self.engine().links()),
+            Some(growth) => chain::write(out, self.geometry(), growth, self.engine().links()),
             None => record::write(self, out),
         }
     }
