@@ -15,7 +15,23 @@ use crate::select;
 use crate::stats::Stats;
 
 /// Keys that are hashed before the first of them is looked up.
-const CHUNK: usize = 2048;
+pub(crate) const CHUNK: usize = 2048;
+
+/// Hashes keys a chunk at a time and has `ask` answer for each chunk; the slices have equal lengths.
+pub(crate) fn ask_in_chunks<K: Key>(
+    keys: &[K],
+    answers: &mut [bool],
+    hasher: &KeyHasher,
+    ask: impl Fn(&[KeyHash], &mut [bool]),
+) {
+    let mut hashes = [KeyHash::from_raw(0); CHUNK];
+    for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = key.hash(hasher);
+        }
+        ask(&hashes[..keys.len()], answers);
+    }
+}
 
 /// Threads beyond which none is of use: there are not more parts of a table.
 const MOST_THREADS: usize = 16;
@@ -323,13 +339,9 @@ impl Filter {
         {
             return;
         }
-        let mut hashes = [KeyHash::from_raw(0); CHUNK];
-        for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = key.hash(&self.hasher);
-            }
-            self.engine.contains_batch(&hashes[..keys.len()], answers);
-        }
+        ask_in_chunks(keys, answers, &self.hasher, |hashes, answers| {
+            self.engine.contains_batch(hashes, answers);
+        });
     }
 
     /// Removes one copy of every key of a slice; returns how many were there.

@@ -17,7 +17,7 @@ use crate::theory;
 /// (`docs/DESIGN.md`, "How far offsets reach").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Offsets {
-    /// Within 2^14 places, more in very large tables: both places lie on one or two pages.
+    /// Within 2^14 places, more in very large tables: both places lie on one or two large pages (2 MiB).
     #[default]
     Local,
     /// Anywhere, as the paper has it.
@@ -78,7 +78,8 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The seed of filters that ask for no other. Filters with equal seeds can be merged and compared.
+    /// The seed of filters that ask for no other. Only filters with equal seeds can be merged, and only if their layouts
+    /// are equal too.
     pub const DEFAULT_SEED: u64 = 0;
 
     /// Steps that one insert may take before it is refused.
@@ -98,7 +99,7 @@ impl Spec {
 
     /// A filter for so many keys with at most this rate of false positives.
     ///
-    /// The kind is [`Kind::Sorted`]: the smallest of those with inserts and deletes at every rate, of any
+    /// The kind is [`Kind::Sorted`]: of those with inserts and deletes the smallest at all but the tiniest rates, of any
     /// size. If lookups count more than 2 % of memory, take [`Kind::Windowed`]`(2)`.
     pub fn new(keys: u64, rate: f64) -> Self {
         Self::with(Given::KeysAndRate(keys, rate))

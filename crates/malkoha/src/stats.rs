@@ -85,6 +85,9 @@ pub struct Stats {
     pub head_room: u64,
     /// How near the filter is to refusing inserts.
     pub level: Level,
+    /// Whether it takes more memory, rather than refuse keys or break the promised rate, when no head-room is left: growing
+    /// filters do, and sliding windows.
+    pub grows: bool,
     /// The links of a growing filter, the oldest first; none for others. Such a filter has room until the
     /// system has no more memory or a hash no more bits for places and fingerprints; its head-room is what its links take before another one is added.
     pub links: Vec<LinkStats>,
@@ -155,6 +158,7 @@ impl Stats {
             } else {
                 Level::of(items, geometry.capacity(), stash_size)
             },
+            grows: geometry.is_growing(),
             links,
         }
     }
@@ -181,7 +185,9 @@ impl Stats {
             promised_rate: parts.iter().map(|part| part.promised_rate).sum(),
             predicted_rate: 1.0 - none,
             head_room: planned.saturating_sub(newest.items),
-            level: Level::of(newest.items, planned.saturating_add(1), 0),
+            // The newest generation fills up again and again, and there is another when it is full.
+            level: if newest.items > planned { Level::Full } else { Level::Room },
+            grows: true,
             links: Vec::new(),
         }
     }

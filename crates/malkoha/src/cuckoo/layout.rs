@@ -254,7 +254,7 @@ impl CuckooLayout {
     /// The groups of keys that the filter cannot tell apart.
     #[must_use]
     pub fn groups(&self) -> f64 {
-        let pairs = self.places as f64 * self.fingerprints as f64;
+        let pairs = self.pairs() as f64;
         if self.kind.is_signed() { pairs } else { pairs / 2.0 }
     }
 }

@@ -34,7 +34,7 @@ use std::collections::VecDeque;
 use crate::chain::{self, contains_in_any};
 use crate::engine::{Counters, Inserted};
 use crate::error::{Error, Full, FullAt};
-use crate::filter::Filter;
+use crate::filter::{CHUNK, Filter, ask_in_chunks};
 use crate::geometry::Geometry;
 use crate::key::{Key, KeyHash};
 use crate::spec::{Given, Spec, check_rate};
@@ -43,9 +43,6 @@ use crate::sums::saturating_sum;
 
 /// The most generations.
 const MOST_GENERATIONS: u32 = 1024;
-
-/// Keys that are hashed before the first of them is looked up.
-const CHUNK: usize = 2048;
 
 /// What a window knows of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,13 +250,9 @@ impl Generations {
     #[must_use]
     pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut answers = vec![false; keys.len()];
-        let hasher = self.filters[0].hasher();
-        let mut hashes = Vec::with_capacity(CHUNK.min(keys.len()));
-        for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
-            hashes.clear();
-            hashes.extend(keys.iter().map(|key| -> KeyHash { key.hash(hasher) }));
-            contains_in_any(self.filters.iter(), &hashes, answers);
-        }
+        ask_in_chunks(keys, &mut answers, self.filters[0].hasher(), |hashes, answers| {
+            contains_in_any(self.filters.iter(), hashes, answers);
+        });
         answers
     }
 

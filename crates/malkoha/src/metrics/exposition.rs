@@ -25,7 +25,7 @@ const fn gauge(name: &'static str, help: &'static str, read: fn(&Stats) -> f64) 
     Figure { name, kind: "gauge", unit: None, help, suffix: "", read }
 }
 
-const FIGURES: [Figure; 12] = [
+const FIGURES: [Figure; 13] = [
     gauge("cf_items", "Copies of keys stored.", |stats| stats.items as f64),
     gauge("cf_slots", "Slots of the table; bits for Bloom kinds.", |stats| stats.slots as f64),
     gauge("cf_load_factor", "Occupied slots over slots; set bits over bits for Bloom kinds.", |stats| {
@@ -36,6 +36,9 @@ const FIGURES: [Figure; 12] = [
     }),
     gauge("cf_head_room", "Keys that can still be stored as reliably as planned.", |stats| {
         stats.head_room as f64
+    }),
+    gauge("cf_grows", "1 if it takes more memory when no head-room is left, else 0.", |stats| {
+        f64::from(u8::from(stats.grows))
     }),
     gauge("cf_stash_size", "Keys kept outside the table.", |stats| stats.stash_size as f64),
     gauge("cf_relocation_kicks_avg", "Steps of walks per insert that had to walk.", |stats| stats.steps_mean),
@@ -75,6 +78,7 @@ struct Entry {
 /// | `cf_items`, `cf_slots` | gauge | copies of keys, slots |
 /// | `cf_load_factor`, `cf_load_threshold` | gauge | how full, and how full at most |
 /// | `cf_head_room` | gauge | keys that still fit |
+/// | `cf_grows` | gauge | 1 for growing filters and sliding windows, which need no head-room |
 /// | `cf_stash_size` | gauge | keys outside the table |
 /// | `cf_insert_failures_total` | counter | refused inserts |
 /// | `cf_relocation_kicks_avg`, `cf_relocation_kicks_max` | gauge | steps of walks |

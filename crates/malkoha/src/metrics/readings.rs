@@ -76,8 +76,8 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// The share of absent keys that were answered with yes, or `None` if nobody asked for absent keys or nobody looked
-    /// whether answers were right.
+    /// The share of absent keys that were answered with yes: 0 if no sampled answer was yes, and `None` if none was sampled,
+    /// if nobody looked whether answers of yes were right, or if all of them were and none was no.
     ///
     /// Of all answers of yes the share `refuted / (refuted + confirmed)` is wrong, whether the caller looked at all of them
     /// or at some; every no is right.

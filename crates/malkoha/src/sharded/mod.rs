@@ -246,6 +246,7 @@ impl Sharded {
             predicted_rate: mean(|part| part.predicted_rate),
             head_room: capacity.saturating_sub(items),
             level: if refusing { Level::Full } else { Level::of(items, capacity, stash_size) },
+            grows: false,
             links: Vec::new(),
         }
     }

@@ -68,7 +68,8 @@ impl Filter {
     /// Maps a file that [`save`](Self::save) has written, for lookups without loading it: [`Mapped`] says what is
     /// verified and what must not happen to the file.
     ///
-    /// Only where numbers are little-endian, and only files of one filter; others can be opened.
+    /// Only where numbers are little-endian, and only files of one filter: growing and sharded filters and windows are
+    /// refused with [`Error::Form`], and can be opened.
     pub fn map(path: impl AsRef<Path>) -> Result<Mapped, Error> {
         Mapped::new(path.as_ref())
     }

@@ -95,8 +95,9 @@ impl Filter {
     /// Writes the filter to a file. Whatever happens on the way, a power cut included, `path` then holds what it
     /// held before or the whole filter; another process that has the old file open or mapped keeps it.
     ///
-    /// The file is written under a temporary name in the same folder, which is removed if something fails. A
-    /// symbolic link is replaced, not followed, and what is not a file is refused.
+    /// The file is written under a temporary name in the same folder, which is removed if something fails. On Unix it has
+    /// the permissions of the file that it replaces. A symbolic link is replaced, not followed, and what is not a
+    /// file is refused.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};
