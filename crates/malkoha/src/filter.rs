@@ -44,8 +44,8 @@ pub(crate) const BULK: usize = 1 << 24;
 /// # The guarantee
 ///
 /// Every key whose insert answered stored is found until it is removed, and a refused insert changes nothing.
-/// This holds as long as `remove` is called only for stored keys, once for each stored copy. Two hazards belong
-/// to filters as such:
+/// This holds as long as `remove` is called only for stored keys, once for each stored copy. Two hazards
+/// belong to filters as such:
 ///
 /// - A key that [`insert_unique`](Self::insert_unique) answered [`Seen`](Inserted::Seen) is *not* stored.
 ///   Removing it takes away the fingerprint of the key that it looks like.
@@ -121,10 +121,10 @@ impl Filter {
         &self.hasher
     }
 
-    /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds always
-    /// have room. Growing filters have until the system has no more memory or, for cuckoo kinds, a hash no more bits:
-    /// places times fingerprints stay within 2^64. A growing filter of a Bloom kind does not store a key again that
-    /// it already finds.
+    /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds
+    /// always have room. Growing filters have until the system has no more memory or, for cuckoo kinds, a
+    /// hash no more bits: places times fingerprints stay within 2^64. A growing filter of a Bloom kind does
+    /// not store a key again that it already finds.
     ///
     /// A key can be stored several times: 2l copies fit for sure into an otherwise empty filter. Each copy
     /// must be removed once.
@@ -135,8 +135,8 @@ impl Filter {
 
     /// Stores a key unless the filter already answers that it is there.
     ///
-    /// A key that was [`Seen`](Inserted::Seen) is not stored, and must not be removed: it may only look like a
-    /// stored one.
+    /// A key that was [`Seen`](Inserted::Seen) is not stored, and must not be removed: it may only look like
+    /// a stored one.
     ///
     /// ```
     /// use malkoha::{Inserted, Spec};
@@ -158,8 +158,8 @@ impl Filter {
         self.engine.contains(key.hash(&self.hasher))
     }
 
-    /// Removes one copy of a key, in filters with values one with value 0; `false` if none was there, and then
-    /// nothing has changed.
+    /// Removes one copy of a key, in filters with values one with value 0; `false` if none was there, and
+    /// then nothing has changed.
     ///
     /// Only for keys that are stored: removing another key that happens to look the same makes the stored one
     /// disappear.
@@ -213,8 +213,8 @@ impl Filter {
         })
     }
 
-    /// Stores all keys of a slice, in whatever order suits the memory, on so many threads. If one of them finds
-    /// no place, none is stored and the filter is as it was, bit for bit.
+    /// Stores all keys of a slice, in whatever order suits the memory, on so many threads. If one of them
+    /// finds no place, none is stored and the filter is as it was, bit for bit.
     ///
     /// In filters larger than the caches, with places that are near each other ([`Offsets::Local`] and
     /// [`Offsets::Near`](crate::Offsets::Near), and [`Kind::Simplified`](crate::Kind::Simplified)), this is
@@ -250,13 +250,13 @@ impl Filter {
         })
     }
 
-    /// Stores all keys of a slice that are not there yet, in whatever order suits the memory, on so many threads, and
-    /// says how many were stored. If one of them finds no place, those that were stored until then stay, as with
-    /// [`insert_unique_slice`](Self::insert_unique_slice).
+    /// Stores all keys of a slice that are not there yet, in whatever order suits the memory, on so many
+    /// threads, and says how many were stored. If one of them finds no place, those that were stored until
+    /// then stay, as with [`insert_unique_slice`](Self::insert_unique_slice).
     ///
-    /// A key that was left out is not stored, and must not be removed: it may only look like a stored one. The content
-    /// depends on the keys and their order, not on the number of threads. As quick as [`extend`](Self::extend)
-    /// except for growing filters, and needs no second table.
+    /// A key that was left out is not stored, and must not be removed: it may only look like a stored one.
+    /// The content depends on the keys and their order, not on the number of threads. As quick as
+    /// [`extend`](Self::extend) except for growing filters, and needs no second table.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).build()?;
@@ -386,7 +386,8 @@ impl Filter {
     }
 
     /// An estimate of the number of different keys from the set bits, for Bloom kinds: where
-    /// [`len`](Self::len) counts a key as often as it was inserted, this counts it once. Reads the whole table.
+    /// [`len`](Self::len) counts a key as often as it was inserted, this counts it once. Reads the whole
+    /// table.
     ///
     /// ```
     /// use malkoha::{Kind, Spec};
@@ -400,12 +401,13 @@ impl Filter {
         self.engine.estimate_keys().ok_or_else(|| self.unsupported("be judged by its set bits"))
     }
 
-    /// Moves keys of a growing filter from newer tables to older ones where removals have left room, and gives the
-    /// memory of tables back that are empty then; says how many keys were moved. For other cuckoo filters there is
-    /// nothing to do; Bloom kinds cannot.
+    /// Moves keys of a growing filter from newer tables to older ones where removals have left room, and
+    /// gives the memory of tables back that are empty then; says how many keys were moved. For other cuckoo
+    /// filters there is nothing to do; Bloom kinds cannot.
     ///
-    /// All keys stay where lookups find them, and the rate stays below the promise: no table takes more keys than
-    /// its part of the rate allows. Takes a walk through the newer tables, and 16 bytes for each key that can move.
+    /// All keys stay where lookups find them, and the rate stays below the promise: no table takes more keys
+    /// than its part of the rate allows. Takes a walk through the newer tables, and 16 bytes for each key
+    /// that can move.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(1000, 0.001).growing().build()?;

@@ -1,8 +1,9 @@
 //! Merging: one filter takes over what another holds, without the keys.
 //!
-//! A cuckoo filter knows of each stored copy its first place and its fingerprint, which is all that another filter
-//! of the same geometry would know of that key. So it tells a hash that leads there, and the other stores it as
-//! if it were the key's own, with the value that the copy has, if filters have values. Bloom filters take over each other's set bits.
+//! A cuckoo filter knows of each stored copy its first place and its fingerprint, which is all that another
+//! filter of the same geometry would know of that key. So it tells a hash that leads there, and the other
+//! stores it as if it were the key's own, with the value that the copy has, if filters have values. Bloom
+//! filters take over each other's set bits.
 
 use crate::engine::Engine;
 use crate::error::{Error, Full};
@@ -14,14 +15,14 @@ use crate::store::MOST_COPIES;
 impl Filter {
     /// Takes over everything that another filter holds. Both must have the same layout and seed.
     ///
-    /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in both
-    /// is there twice, and every stored copy can be removed. If not all copies find a place nothing changes, bit for
-    /// bit, and the error says how many were left; this needs room for a second table while it lasts, and without
-    /// it nothing changes either. The content depends on the two filters alone.
+    /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in
+    /// both is there twice, and every stored copy can be removed. If not all copies find a place nothing
+    /// changes, bit for bit, and the error says how many were left; this needs room for a second table while
+    /// it lasts, and without it nothing changes either. The content depends on the two filters alone.
     ///
-    /// Bloom kinds always have room. With one choice the result is, bit for bit, the filter that took all keys
-    /// itself; with several it has some more bits set, because each of the two chose blocks without knowing
-    /// the keys of the other. The length becomes the sum of both.
+    /// Bloom kinds always have room. With one choice the result is, bit for bit, the filter that took all
+    /// keys itself; with several it has some more bits set, because each of the two chose blocks without
+    /// knowing the keys of the other. The length becomes the sum of both.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -40,11 +41,12 @@ impl Filter {
     }
 
     /// Takes over what another filter holds and this one does not: a copy is left out if this filter already
-    /// answers that it is there, in filters with values with the same value. For Bloom kinds the same as [`merge`](Self::merge).
+    /// answers that it is there, in filters with values with the same value. For Bloom kinds the same as
+    /// [`merge`](Self::merge).
     ///
-    /// The result is *not safe for removals*: a key that was left out only looks like one that is there, and one that
-    /// is in both is there once. Removing it for one of them makes it disappear for the other, and perhaps makes
-    /// another key disappear. Otherwise as for [`merge`](Self::merge).
+    /// The result is *not safe for removals*: a key that was left out only looks like one that is there, and
+    /// one that is in both is there once. Removing it for one of them makes it disappear for the other, and
+    /// perhaps makes another key disappear. Otherwise as for [`merge`](Self::merge).
     ///
     /// ```
     /// use malkoha::Spec;
@@ -79,7 +81,8 @@ impl Filter {
         difference(self.geometry(), other.geometry()).map_or(Ok(()), |what| Err(Error::Geometries { what }))
     }
 
-    /// Stores every copy of another filter of equal layout, or none; copies that are `known` need not be stored.
+    /// Stores every copy of another filter of equal layout, or none; copies that are `known` need not be
+    /// stored.
     fn take_over(
         &mut self,
         other: &Self,
@@ -102,7 +105,8 @@ impl Filter {
         let Some(refused) = rest.find(|copy| store(self.engine_mut(), *copy) == Err(Full)) else {
             return Ok(());
         };
-        // A table that has refused one copy is as good as full, and each further refusal would cost a whole walk.
+        // A table that has refused one copy is as good as full, and each further refusal would cost a whole
+        // walk.
         let left = core::iter::once(refused).chain(rest).filter(|copy| !known(self.engine(), *copy));
         let left_over = left.count() as u64;
         *self = before;

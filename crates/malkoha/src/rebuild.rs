@@ -8,13 +8,13 @@ use crate::spec::{Offsets, Spec};
 use crate::theory;
 
 impl Filter {
-    /// A new filter like this one, planned for `planned` keys, that holds these keys: the same kind, seed, rate and
-    /// options, at the load that is usual for the kind.
+    /// A new filter like this one, planned for `planned` keys, that holds these keys: the same kind, seed,
+    /// rate and options, at the load that is usual for the kind.
     ///
-    /// This is what to do with a filter that has grown or was doubled, or must take more than it was planned for, where
-    /// the keys are at hand: one table again, two places a lookup, and no bits spent on growth. A growing filter is
-    /// rebuilt as one that grows. A doubled one has the rate that its doubling left it with; ask a [`Spec`] for a
-    /// better one. Filters with values cannot be rebuilt from keys alone.
+    /// This is what to do with a filter that has grown or was doubled, or must take more than it was planned
+    /// for, where the keys are at hand: one table again, two places a lookup, and no bits spent on growth. A
+    /// growing filter is rebuilt as one that grows. A doubled one has the rate that its doubling left it
+    /// with; ask a [`Spec`] for a better one. Filters with values cannot be rebuilt from keys alone.
     ///
     /// ```
     /// use malkoha::Spec;

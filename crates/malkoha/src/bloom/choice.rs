@@ -25,7 +25,8 @@ pub enum Cost {
         /// The weight of the rate.
         sigma: f64,
     },
-    /// The rate that the block would have after `mu` further keys: `k ((set + mu k)/256)^k + new`, equation 6.
+    /// The rate that the block would have after `mu` further keys: `k ((set + mu k)/256)^k + new`, equation
+    /// 6.
     LookAhead {
         /// The further keys.
         mu: f64,

@@ -11,22 +11,23 @@ use super::store::{grows, overfull, stranger};
 use super::{Chain, Growth};
 
 impl Filter {
-    /// A new growing filter that holds everything of this one and of others: copies of their tables are its first links.
-    /// All must have one seed and kind, and either do not grow or are chains themselves. For the kinds that
-    /// [grow](crate::Spec::growing), without values, near offsets or doublings.
+    /// A new growing filter that holds everything of this one and of others: copies of their tables are its
+    /// first links. All must have one seed and kind, and either do not grow or are chains themselves. For the
+    /// kinds that [grow](crate::Spec::growing), without values, near offsets or doublings.
     ///
-    /// No bit of a fingerprint is spent, so that the rates add up: of m filters with a rate r each, absent keys are found
-    /// with a rate of m r ([`Stats::predicted_rate`](crate::Stats::predicted_rate)), where one
-    /// [larger table](Self::merge_into_larger) would have the same or, if m is no power of two, a higher one. Lookups ask
-    /// all m tables. The promise ([`geometry`](Self::geometry)) leaves room for links that are added later: it is 1.6 m r for
-    /// two filters, 1.33 m r for three, and nears m r for many. Multiplicities are kept, and every stored copy can be
-    /// removed. [`compact`](Self::compact) moves what it can to the first of them.
+    /// No bit of a fingerprint is spent, so that the rates add up: of m filters with a rate r each, absent
+    /// keys are found with a rate of m r ([`Stats::predicted_rate`](crate::Stats::predicted_rate)), where one
+    /// [larger table](Self::merge_into_larger) would have the same or, if m is no power of two, a higher one.
+    /// Lookups ask all m tables. The promise ([`geometry`](Self::geometry)) leaves room for links that are
+    /// added later: it is 1.6 m r for two filters, 1.33 m r for three, and nears m r for many. Multiplicities
+    /// are kept, and every stored copy can be removed. [`compact`](Self::compact) moves what it can to the
+    /// first of them.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};
     /// let spec = Spec::new(1000, 0.0001);
     /// let parts: Vec<Filter> =
-    ///     (0..3u64).map(|i| spec.build_from(&(1000 * i..1000 * (i + 1)).collect::<Vec<_>>())).collect::<Result<_, _>>()?;
+    ///     (0..3u64).map(|i| spec.build_from(&Vec::from_iter(1000 * i..1000 * (i + 1)))).collect::<Result<_, _>>()?;
     /// let mut all = parts[0].merge_into_chain(&[&parts[1], &parts[2]])?;
     /// assert!(all.stats().predicted_rate <= 0.0003);
     /// all.insert_slice(&(3000..9000u64).collect::<Vec<_>>()).unwrap();
@@ -44,8 +45,8 @@ impl Filter {
         let option = |what| Err(Error::Option { kind: first.kind(), what });
         if !links.iter().all(|link| grows(link.geometry())) {
             return option(
-                "only flexible, windowed, sorted and Bloom filters make a chain, without near offsets, values \
-                 or doublings; merge into a larger filter, or ask the filters one after the other",
+                "only flexible, windowed, sorted and Bloom filters make a chain, without near offsets, \
+                 values or doublings; merge into a larger filter, or ask the filters one after the other",
             );
         }
         for pair in links.windows(2) {

@@ -1,5 +1,5 @@
-//! A chain as bytes: a compound of its links, the two numbers that later links need, and the promised rate if that
-//! does not follow from the first link.
+//! A chain as bytes: a compound of its links, the two numbers that later links need, and the promised rate if
+//! that does not follow from the first link.
 
 use std::io::{self, Write};
 
@@ -54,8 +54,8 @@ pub(crate) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     }
 }
 
-/// The growing filter with these two numbers, which are the first ones of a compound, and these links, which begin
-/// at these offsets.
+/// The growing filter with these two numbers, which are the first ones of a compound, and these links, which
+/// begin at these offsets.
 pub(crate) fn from_links(
     [load, offsets]: [u64; 2],
     links: Vec<Filter>,
@@ -149,8 +149,8 @@ fn is_planned(chain: &Geometry, links: &[Filter]) -> bool {
     first == Some(chain.rate().to_bits()) && (1u32..).zip(links.windows(2)).all(follows)
 }
 
-/// Whether a filter of this geometry can be a link: its pairs are the hash scaled down, and it has nothing that other
-/// links would not have.
+/// Whether a filter of this geometry can be a link: its pairs are the hash scaled down, and it has nothing
+/// that other links would not have.
 pub(super) fn grows(geometry: &Geometry) -> bool {
     geometry.cuckoo().is_none_or(|layout| {
         let plain = layout.ring.near_share == 0 && layout.doublings == 0 && layout.value_bits() == 0;
@@ -178,8 +178,8 @@ pub(super) fn stranger(last: &Geometry, link: &Geometry) -> Option<&'static str>
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
 }
 
-/// What is wrong with a link behind another in a chain that has grown by itself. How large a link is planned is left
-/// open: that may change.
+/// What is wrong with a link behind another in a chain that has grown by itself. How large a link is planned
+/// is left open: that may change.
 fn unplanned(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&'static str> {
     if link.keys() <= last.keys() {
         return Some("it is not larger");

@@ -9,23 +9,23 @@
 //!     inserts     the window that is guaranteed: all generations but one
 //! ```
 //!
-//! Keys go to the newest generation; lookups ask all of them. When the newest has had its share of the window, by
-//! number of keys or by the clock, the oldest is emptied. No key is removed by itself, so nothing is known of keys
-//! but their fingerprints, and nothing can be removed wrongly.
+//! Keys go to the newest generation; lookups ask all of them. When the newest has had its share of the
+//! window, by number of keys or by the clock, the oldest is emptied. No key is removed by itself, so nothing
+//! is known of keys but their fingerprints, and nothing can be removed wrongly.
 //!
-//! With G generations the window that is asked for takes G - 1 of them, because the newest may just have begun. So at
-//! the peak G / (G - 1) times as many keys are alive as the window has, and that is what the memory is planned
-//! for: a window planned for the average would be too small whenever more comes than usual. Each generation may
-//! have a part 1/G of the rate: more generations expire more smoothly, with less memory for keys that are
-//! beyond the window, and cost log2 G bits a key and one more table for every lookup.
+//! With G generations the window that is asked for takes G - 1 of them, because the newest may just have
+//! begun. So at the peak G / (G - 1) times as many keys are alive as the window has, and that is what the
+//! memory is planned for: a window planned for the average would be too small whenever more comes than usual.
+//! Each generation may have a part 1/G of the rate: more generations expire more smoothly, with less memory
+//! for keys that are beyond the window, and cost log2 G bits a key and one more table for every lookup.
 //!
 //! # A burst
 //!
-//! A window by the clock does not know how many keys a generation gets. If more come than planned, the generation
-//! grows, as a filter that is [growing](crate::Spec::growing) does, within its part of the rate: no key is refused,
-//! none is lost, the window stays as long as it was, and the memory is given back when the generation is
-//! emptied. Rotating early instead would shorten the window just when most happens, and refusing would let
-//! duplicates through. The price is a bit per key that leaves room in the rate for growth.
+//! A window by the clock does not know how many keys a generation gets. If more come than planned, the
+//! generation grows, as a filter that is [growing](crate::Spec::growing) does, within its part of the rate:
+//! no key is refused, none is lost, the window stays as long as it was, and the memory is given back when the
+//! generation is emptied. Rotating early instead would shorten the window just when most happens, and
+//! refusing would let duplicates through. The price is a bit per key that leaves room in the rate for growth.
 
 mod store;
 
@@ -53,15 +53,16 @@ struct Clock {
     began: Option<u64>,
 }
 
-/// The keys that were seen of late: those of the last so many keys, or of the last so many ticks of a clock that
-/// the caller reads.
+/// The keys that were seen of late: those of the last so many keys, or of the last so many ticks of a clock
+/// that the caller reads.
 ///
 /// # The guarantee
 ///
-/// A key that was [`Stored`](Inserted::Stored) is found as long as it is inside the window: until as many other keys
-/// have been stored, or as many ticks have passed, as the window was made for. It is forgotten at the latest when
-/// G generations have passed, each of which is a part 1/(G - 1) of the window, rounded up to whole keys or ticks. A key that was [`Seen`](Inserted::Seen) is not stored again, so that its time
-/// counts from when it was stored; [`insert`](Self::insert) begins its time anew.
+/// A key that was [`Stored`](Inserted::Stored) is found as long as it is inside the window: until as many
+/// other keys have been stored, or as many ticks have passed, as the window was made for. It is forgotten at
+/// the latest when G generations have passed, each of which is a part 1/(G - 1) of the window, rounded up to
+/// whole keys or ticks. A key that was [`Seen`](Inserted::Seen) is not stored again, so that its time counts
+/// from when it was stored; [`insert`](Self::insert) begins its time anew.
 ///
 /// ```
 /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
@@ -86,17 +87,18 @@ pub struct Generations {
 }
 
 impl Generations {
-    /// A window of the last keys, as many as the spec says, in so many generations, 2 to 1024. Memory and rate are those
-    /// of the whole window.
+    /// A window of the last keys, as many as the spec says, in so many generations, 2 to 1024. Memory and
+    /// rate are those of the whole window.
     pub fn of_keys(spec: &Spec, generations: u32) -> Result<Self, Error> {
         Self::new(spec, generations, None)
     }
 
-    /// A window of the last ticks, in so many generations, 2 to 1024 and at most one more than there are ticks. The
-    /// keys of the spec are those that come in so many ticks at the busiest; if more come, the window takes more
-    /// memory for a while.
+    /// A window of the last ticks, in so many generations, 2 to 1024 and at most one more than there are
+    /// ticks. The keys of the spec are those that come in so many ticks at the busiest; if more come, the
+    /// window takes more memory for a while.
     ///
-    /// What a tick is, is up to the caller, who tells the time with each key or by [`advance`](Self::advance).
+    /// What a tick is, is up to the caller, who tells the time with each key or by
+    /// [`advance`](Self::advance).
     ///
     /// ```
     /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
@@ -143,10 +145,11 @@ impl Generations {
         Ok(Self { geometry, filters: filters.collect::<Result<_, _>>()?, clock })
     }
 
-    /// Stores a key unless it was seen within the window, and says which. By number of keys, this begins a new
-    /// generation whenever the newest is full.
+    /// Stores a key unless it was seen within the window, and says which. By number of keys, this begins a
+    /// new generation whenever the newest is full.
     ///
-    /// A window refuses a key only if the system has no memory, or a hash no bits, for a burst, and then nothing has changed.
+    /// A window refuses a key only if the system has no memory, or a hash no bits, for a burst, and then
+    /// nothing has changed.
     pub fn check_and_insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
         let hash = key.hash(self.filters[0].hasher());
         // The newest generation is looked at when the key is stored there.
@@ -168,8 +171,9 @@ impl Generations {
         self.check_and_insert(key)
     }
 
-    /// Does the same for every key of a slice, in order, and appends to `answers` what became of each; if a key is
-    /// refused, of each before it. Much quicker than one by one if the window is larger than the caches.
+    /// Does the same for every key of a slice, in order, and appends to `answers` what became of each; if a
+    /// key is refused, of each before it. Much quicker than one by one if the window is larger than the
+    /// caches.
     ///
     /// ```
     /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
@@ -216,7 +220,8 @@ impl Generations {
         Ok(())
     }
 
-    /// Stores a key, or begins its time anew: afterwards it is found for a whole window, even if it was seen before.
+    /// Stores a key, or begins its time anew: afterwards it is found for a whole window, even if it was seen
+    /// before.
     ///
     /// ```
     /// use malkoha::{Generations, Spec};
@@ -261,16 +266,17 @@ impl Generations {
         if self.clock.is_some() { u64::MAX } else { chain::room(&self.filters[0]) }
     }
 
-    /// Forgets the oldest generation and begins a new one. Windows do this by themselves; whoever calls it makes the
-    /// window shorter.
+    /// Forgets the oldest generation and begins a new one. Windows do this by themselves; whoever calls it
+    /// makes the window shorter.
     pub fn rotate(&mut self) {
         // It was the oldest and is the newest now: emptied, its memory can be used again.
         self.filters.rotate_right(1);
         self.filters[0].clear();
     }
 
-    /// Tells the time, in ticks, to a window that goes by the clock: what is older than the window is forgotten. A time
-    /// before one that was told already changes nothing, and neither does any for a window that counts keys.
+    /// Tells the time, in ticks, to a window that goes by the clock: what is older than the window is
+    /// forgotten. A time before one that was told already changes nothing, and neither does any for a window
+    /// that counts keys.
     pub fn advance(&mut self, now: u64) {
         let span = self.ticks_per_generation();
         let Some(clock) = &mut self.clock else { return };
@@ -335,8 +341,8 @@ impl Generations {
         self.len() == 0
     }
 
-    /// Facts about the window at this moment. The head-room is what the newest generation still takes as planned, and the
-    /// level is full while there is a burst; the generations have stats of their own.
+    /// Facts about the window at this moment. The head-room is what the newest generation still takes as
+    /// planned, and the level is full while there is a burst; the generations have stats of their own.
     ///
     /// ```
     /// use malkoha::{Generations, Level, Spec};
@@ -381,7 +387,8 @@ mod tests {
         assert_eq!((window.len(), window.stats().memory_bytes), (0, planned));
     }
 
-    /// Generations are whole ticks: where these do not divide the window, each has more than its part of the keys.
+    /// Generations are whole ticks: where these do not divide the window, each has more than its part of the
+    /// keys.
     #[test]
     fn windows_are_planned_for_the_ticks_that_generations_have() {
         for (ticks, generations, each) in [(60, 4, 400), (4, 4, 600), (1, 2, 1200), (3, 4, 400), (7, 4, 515)]

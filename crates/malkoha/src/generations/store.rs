@@ -10,8 +10,8 @@ use crate::store::{self, Form, Input};
 
 use super::{Clock, Generations, MOST_GENERATIONS};
 
-/// Numbers that stand before the numbers of links: load, offsets, ticks, whether time was told, and when the newest
-/// generation began.
+/// Numbers that stand before the numbers of links: load, offsets, ticks, whether time was told, and when the
+/// newest generation began.
 const FIRST_COUNT: usize = 5;
 
 impl Generations {

@@ -1,7 +1,8 @@
 //! `Exposition`: the figures of several filters as one OpenMetrics text.
 //!
-//! The names are those that operators of cuckoo filters know: `cf_load_factor`, `cf_insert_failures_total` and so on.
-//! OpenMetrics wants all samples of one name together, so the filters are collected first and written name by name.
+//! The names are those that operators of cuckoo filters know: `cf_load_factor`, `cf_insert_failures_total`
+//! and so on. OpenMetrics wants all samples of one name together, so the filters are collected first and
+//! written name by name.
 
 use core::fmt;
 
@@ -71,7 +72,8 @@ struct Entry {
     readings: Option<Readings>,
 }
 
-/// The figures of any number of filters, told apart by labels; its `Display` is the text of an OpenMetrics page.
+/// The figures of any number of filters, told apart by labels; its `Display` is the text of an OpenMetrics
+/// page.
 ///
 /// | name | type | what it is |
 /// | --- | --- | --- |
@@ -113,7 +115,8 @@ impl Exposition {
         Self::default()
     }
 
-    /// Adds a filter. Labels tell filters apart: names of letters, digits and underscores, any text as values.
+    /// Adds a filter. Labels tell filters apart: names of letters, digits and underscores, any text as
+    /// values.
     pub fn add(&mut self, labels: &[(&str, &str)], stats: &Stats) -> Result<(), Error> {
         self.push(labels, stats, None)
     }

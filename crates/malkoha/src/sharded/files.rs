@@ -11,9 +11,9 @@ use crate::store::{self, Form, Input};
 use super::geometry::ShardedGeometry;
 use super::{MOST_SHARDS, Sharded};
 
-/// Keeping sharded filters. What is written is the filter at one moment: writers wait until it is done, and a lookup that
-/// comes after a writer who waits for the same shard may wait behind it. With memory for a second filter,
-/// `filter.clone().save(path)` makes them wait for a copy in memory only, and not for the disk.
+/// Keeping sharded filters. What is written is the filter at one moment: writers wait until it is done, and a
+/// lookup that comes after a writer who waits for the same shard may wait behind it. With memory for a second
+/// filter, `filter.clone().save(path)` makes them wait for a copy in memory only, and not for the disk.
 impl Sharded {
     /// Writes the filter to a file, as [`Filter::save`] does.
     ///

@@ -7,9 +7,9 @@ use crate::sums::saturating_sum;
 use super::Sharded;
 
 impl Sharded {
-    /// Takes over everything that another filter holds, shard by shard, as [`Filter::merge`] does. Both must have as many
-    /// shards, of the same layout and seed. If not all copies find a place nothing changes; this needs room for a second
-    /// filter while it lasts. The other one is taken as it is at one moment.
+    /// Takes over everything that another filter holds, shard by shard, as [`Filter::merge`] does. Both must
+    /// have as many shards, of the same layout and seed. If not all copies find a place nothing changes; this
+    /// needs room for a second filter while it lasts. The other one is taken as it is at one moment.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -25,8 +25,9 @@ impl Sharded {
         self.merge_shards(other, Filter::merge)
     }
 
-    /// Takes over what another filter holds and this one does not, as [`Filter::merge_unique`] does; the result is *not
-    /// safe for removals*, for the reasons given there. Otherwise as for [`merge`](Self::merge).
+    /// Takes over what another filter holds and this one does not, as [`Filter::merge_unique`] does; the
+    /// result is *not safe for removals*, for the reasons given there. Otherwise as for
+    /// [`merge`](Self::merge).
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), Error> {
         self.merge_shards(other, Filter::merge_unique)
     }

@@ -56,8 +56,8 @@ pub(crate) fn write_compound(
     parts.iter().try_for_each(|part| record::write(part, out))
 }
 
-/// Reads something of this form: its numbers and its parts, all of them verified. What the numbers must be is up
-/// to the caller, who refuses wrong ones with [`bad_parts`], [`bad_count`] and [`bad_number`].
+/// Reads something of this form: its numbers and its parts, all of them verified. What the numbers must be is
+/// up to the caller, who refuses wrong ones with [`bad_parts`], [`bad_count`] and [`bad_number`].
 pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u64>, Vec<Filter>), Error> {
     input.expect(form)?;
     let begin = input.offset();

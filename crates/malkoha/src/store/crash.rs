@@ -1,8 +1,8 @@
 //! Saving on a disk that dies at every step, and on one that fails at every step.
 //!
-//! The disk keeps two images: what programs see, and what a power cut leaves. Content reaches the disk for sure when
-//! the file is synced; until then any beginning of it may be there, or nothing. Names reach it when the folder is
-//! synced; until then any number of the latest changes may be lost, the last ones first.
+//! The disk keeps two images: what programs see, and what a power cut leaves. Content reaches the disk for
+//! sure when the file is synced; until then any beginning of it may be there, or nothing. Names reach it when
+//! the folder is synced; until then any number of the latest changes may be lost, the last ones first.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -48,8 +48,8 @@ impl Disk for System {
     fn keep_permissions(&self, file: &File, of: &Path) -> io::Result<()> {
         match fs::symlink_metadata(of) {
             Ok(found) if cfg!(unix) && found.is_file() => file.set_permissions(found.permissions()),
-            // Nothing is there, or a link, whose permissions mean nothing; elsewhere there is nothing to keep but that
-            // nobody may write, which would be in the way.
+            // Nothing is there, or a link, whose permissions mean nothing; elsewhere there is nothing to keep
+            // but that nobody may write, which would be in the way.
             _ => Ok(()),
         }
     }

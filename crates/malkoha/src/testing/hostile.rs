@@ -4,19 +4,19 @@ use super::{Stream, compounds};
 use crate::bloom::Cost;
 use crate::{Error, Filter, Generations, Geometry, Layout, Sharded};
 
-/// Makes bytes that were changed consistent again: the numbers that follow from others, the lengths of the sections,
-/// and all checksums. An enemy can do that too.
+/// Makes bytes that were changed consistent again: the numbers that follow from others, the lengths of the
+/// sections, and all checksums. An enemy can do that too.
 pub fn seal(bytes: &mut Vec<u8>) {
     crate::store::seal(bytes);
 }
 
-/// Reads a filter, a window or a sharded filter from bytes that nobody vouches for and, if it is accepted, does with it
-/// everything that can be done with one. Returns why it was refused.
+/// Reads a filter, a window or a sharded filter from bytes that nobody vouches for and, if it is accepted,
+/// does with it everything that can be done with one. Returns why it was refused.
 ///
 /// # Panics
 ///
-/// If anything panics, or if a filter that was accepted does not write the bytes that it was read from, or loses
-/// a key that it takes.
+/// If anything panics, or if a filter that was accepted does not write the bytes that it was read from, or
+/// loses a key that it takes.
 pub fn provoke(bytes: &[u8]) -> Result<(), Error> {
     match Filter::from_bytes(bytes) {
         Err(Error::Form { .. }) => {}
@@ -28,8 +28,8 @@ pub fn provoke(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// How often a key is stored in a filter of this geometry: full tables take as many steps as they may, so there are
-/// fewer inserts where that is many.
+/// How often a key is stored in a filter of this geometry: full tables take as many steps as they may, so
+/// there are fewer inserts where that is many.
 pub(super) fn inserts(geometry: &Geometry) -> u64 {
     let steps = geometry.cuckoo().map_or(1, |layout| u64::from(layout.max_steps));
     (200_000 / steps).clamp(2, 100)
