@@ -60,7 +60,8 @@ fn forged_files_are_refused_or_harmless() {
     common::in_parallel(golden::files().into_iter().enumerate(), |(number, (_, bytes))| {
         let accepted = if is_compound(&bytes) { &compounds } else { &singles };
         let mut stream = Stream::new(number as u64);
-        for _ in 0..rounds {
+        // What is made of several filters has several times the uses.
+        for _ in 0..if is_compound(&bytes) { rounds / 4 } else { rounds } {
             let mut forged = bytes.clone();
             for _ in 0..=stream.below(3) {
                 damage(&mut forged, &mut stream);
@@ -164,7 +165,8 @@ fn outlines_are_refused_where_they_are_wrong() {
     for links in [0, u64::MAX] {
         assert_eq!(refused(&with(&window, 64 + 8 * 5, links)), ("number", 64 + 8 * 5));
     }
-    assert_eq!(refused(&with(&window, 24, 6)), ("numbers", 24));
+    // A ninth number, for which there is room in the outline, is a fourth generation, and it has no links.
+    assert_eq!(refused(&with(&window, 24, 9)), ("number", 64 + 8 * 8));
     let (outline, own) = parts(&window);
     assert_eq!(refused(&assembled(outline, &[&own[..], &own[..1]].concat())), ("parts", 16));
 }

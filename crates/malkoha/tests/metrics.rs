@@ -283,9 +283,9 @@ fn nobody_is_called_because_a_filter_grows() {
     let mut growing = Spec::new(100, 0.01).growing().build().unwrap();
     let mut window = Generations::of_keys(&Spec::new(300, 0.01), 4).unwrap();
     let mut single = Spec::new(100, 0.01).build().unwrap();
-    for key in 0..99u64 {
-        growing.insert(&key).unwrap();
-        single.insert(&key).unwrap();
+    (0..99u64).for_each(|key| growing.insert(&key).unwrap());
+    while single.stats().level == Level::Room {
+        single.insert(&single.len()).unwrap();
     }
     (0..399u64).for_each(|key| window.insert(&key).unwrap());
     exposition.add(&[("filter", "growing")], &growing.stats()).unwrap();

@@ -177,5 +177,8 @@ fn shards_count_against_the_bits_of_a_hash() {
 #[test]
 fn shards_do_not_grow_and_say_so() {
     let refused = Spec::new(1000, 0.01).growing().sharded(4).plan().unwrap_err();
-    assert!(refused.to_string().contains("shards do not grow; plan for the keys that will come"), "{refused}");
+    assert!(
+        refused.to_string().contains("shards do not grow; plan for the keys that will come"),
+        "{refused}"
+    );
 }
