@@ -324,12 +324,10 @@ impl fmt::Display for Error {
             Self::NoValues => {
                 f.write_str("this filter has no values; plan it with Spec::values, of a cuckoo kind")
             }
-            Self::Allocation { bytes } => {
-                write!(
-                    f,
-                    "the system did not give {bytes} bytes of memory; ask for fewer keys or a higher rate"
-                )
-            }
+            Self::Allocation { bytes } => write!(
+                f,
+                "the system did not give {bytes} bytes of memory; ask for fewer keys or a higher rate"
+            ),
             Self::Unsupported { kind, operation } => {
                 let other = if kind.is_bloom() { "cuckoo kind, such as sorted" } else { "Bloom kind" };
                 write!(f, "a {kind} filter cannot {operation}; build one of a {other}")

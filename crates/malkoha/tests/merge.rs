@@ -97,30 +97,36 @@ fn what_does_not_fit_changes_nothing_and_says_by_how_much() {
         let mut stream = Stream::new(6);
         // So large that no table of it is ever filled to the last slot.
         let spec = Spec::new(20_000, 0.01).kind(kind).max_steps(200);
-        let full = |stream: &mut Stream| {
-            let mut filter = spec.build().unwrap();
-            while filter.insert(&stream.draw()).is_ok() {}
-            filter
+        let mut full = || {
+            let (mut filter, mut keys) = (spec.build().unwrap(), Vec::new());
+            loop {
+                let key = stream.draw();
+                match filter.insert(&key) {
+                    Ok(()) => keys.push(key),
+                    Err(_) => break (filter, keys),
+                }
+            }
         };
-        let (mut left, right) = (full(&mut stream), full(&mut stream));
+        let ((mut left, _), (right, keys)) = (full(), full());
         let (bytes, held, room) = (left.to_bytes().unwrap(), left.len(), left.geometry().capacity());
         let layout = *left.geometry().cuckoo().unwrap();
         // A few that the slots and the stash, if they were all there were to it, would have room for.
         let most = layout.slots() + left.stats().stash_size;
-        let few = spec.build_from(&(0..most - held).map(|_| stream.draw()).collect::<Vec<_>>()).unwrap();
-        for other in [&right, &few] {
+        let few = &keys[..usize::try_from(most - held).unwrap()];
+        for (other, keys) in [(right.clone(), &keys[..]), (spec.build_from(few).unwrap(), few)] {
             let copies = held + other.len();
+            let known = left.contains_slice(keys).into_iter().filter(|found| *found).count() as u64;
             for unique in [false, true] {
                 let mut target = left.clone();
-                let refused = if unique { target.merge_unique(other) } else { target.merge(other) };
+                let refused = if unique { target.merge_unique(&other) } else { target.merge(&other) };
                 let expected = |left_over| Error::MergeFull { copies, room, left_over };
                 let refused = refused.unwrap_err();
                 let Error::MergeFull { left_over, .. } = refused else { panic!("{kind}: {refused}") };
                 assert_eq!(refused, expected(left_over), "{kind}");
                 assert!(target.to_bytes().unwrap() == bytes && target == left, "{kind}: nothing changes");
                 if unique {
-                    // At most those that it does not find, which are nearly all of them.
-                    assert!(left_over < other.len() && 2 * left_over > other.len(), "{kind}: {left_over}");
+                    // Those that it finds beforehand need not be stored.
+                    assert!((1..=other.len() - known).contains(&left_over), "{kind}: {left_over}, {known}");
                 } else {
                     // What was in when the table was full is at least what was in before, and never all slots.
                     let stored = copies - left_over;
@@ -134,7 +140,9 @@ fn what_does_not_fit_changes_nothing_and_says_by_how_much() {
         let mut half = spec.build_from(&(0..room / 2).collect::<Vec<_>>()).unwrap();
         let Err(Error::MergeFull { copies, left_over, .. }) = half.merge(&right) else { panic!("{kind}") };
         let stored = (copies - left_over) as f64;
-        assert!((0.9..1.02).contains(&(stored / held as f64)), "{kind}: {stored}, by keys {held}");
+        // With one slot per place the load at which some walk fails varies more.
+        let least = if kind.slots_per_place() == 1 { 0.8 } else { 0.9 };
+        assert!((least..1.02).contains(&(stored / held as f64)), "{kind}: {stored}, by keys {held}");
     });
 }
 

@@ -1,5 +1,6 @@
 //! Chains of filters that are there already: the other way to merge into something larger.
 
+use crate::cuckoo::CuckooLayout;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::geometry::{Geometry, Layout};
@@ -40,7 +41,7 @@ impl Filter {
         let filters = || core::iter::once(self).chain(others.iter().copied());
         let mut links: Vec<&Self> = filters().flat_map(links_of).collect();
         // Each must have a multiple of the pairs of those before it; chains put together take turns.
-        links.sort_by_key(|link| link.geometry().cuckoo().map_or(0, |layout| layout.pairs()));
+        links.sort_by_key(|link| link.geometry().cuckoo().map_or(0, CuckooLayout::pairs));
         let first = *links[0].geometry();
         let option = |what| Err(Error::Option { kind: first.kind(), what });
         if !links.iter().all(|link| grows(link.geometry())) {
