@@ -22,12 +22,15 @@ Rates: 0.001, 0.1%, 1/1000, 2^-10, 1e-3.
 Kinds: classic, semisorted, simplified, flexible, windowed, sorted, bloom, blocked, with slots or choices behind
 a colon where they vary: windowed:2, flexible:4, blocked:3.
 Input: gz, zst, xz and bz2 are recognised by their content; - is standard input.
-Exit status: 0 success, for `query` something matched; 1 `query` found nothing; 2 an error; 130 interrupted or
-terminated.";
+Exit status: 0 success, for `query` something matched; 1 `query` found nothing; 2 an error. An interrupted program
+dies of its signal, which shells show as 130 or 143.";
+
+/// The most threads that can be asked for.
+pub(crate) const MOST_THREADS: usize = 64;
 
 /// Reads a number of threads.
-fn at_least_one() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..)
+fn threads() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=MOST_THREADS as u64)
 }
 
 /// Membership filters that never lose a key: plan, build, query, deduplicate, inspect.
@@ -86,9 +89,13 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value = "2^-10", value_parser = units::rate)]
     pub(crate) rate: f64,
 
-    /// Threads; as many as there are cores unless told.
-    #[arg(long, short = 'j', value_parser = at_least_one())]
+    /// Threads, 1 to 64; as many as there are cores unless told.
+    #[arg(long, short = 'j', value_parser = threads())]
     pub(crate) threads: Option<usize>,
+
+    /// Print only the table, as Markdown.
+    #[arg(long)]
+    pub(crate) markdown: bool,
 
     /// The folder for the filter file and the figure, made if it is not there.
     #[arg(long, short, default_value = "malkoha-demo")]
@@ -152,8 +159,8 @@ pub(crate) struct KeyArgs {
     #[arg(long, short, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) kmer: Option<u32>,
 
-    /// Threads; as many as there are cores unless told. The result does not depend on it.
-    #[arg(long, short = 'j', value_parser = at_least_one())]
+    /// Threads, 1 to 64; as many as there are cores unless told. The result does not depend on it.
+    #[arg(long, short = 'j', value_parser = threads())]
     pub(crate) threads: Option<usize>,
 
     /// No progress bar and no summary.
@@ -294,8 +301,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, short = 'z')]
     pub(crate) nul: bool,
 
-    /// Threads; as many as there are cores unless told.
-    #[arg(long, short = 'j', value_parser = at_least_one())]
+    /// Threads, 1 to 64; as many as there are cores unless told.
+    #[arg(long, short = 'j', value_parser = threads())]
     pub(crate) threads: Option<usize>,
 
     /// No progress bar and no summary.

@@ -13,31 +13,37 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use anyhow::{Result, anyhow};
 use malkoha::{Filter, Full, KeyHash};
 
+use crate::adjustable::Adjustable;
 use crate::input::{Keys, Source};
 use crate::pipeline;
 use crate::tally::Tally;
 
 /// Hashes that are stored at once: so many that several fall into every part of a large table that fits the cache.
-const BATCH: usize = 1 << 22;
+const BATCH: Adjustable = Adjustable { size: 1 << 22, name: "MALKOHA_BATCH_KEYS" };
 
 /// Stores all keys, of which those that seem to be there already only if `copies` are wanted. If there is no room for one
 /// of them, the error is [`Full`] and the filter holds some of them.
 pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: bool) -> Result<Tally> {
     let (keying, hasher) = (source.keying(), *filter.hasher());
-    let mut skipped = 0;
+    let (enough, mut skipped) = (BATCH.get(), 0);
+    let stop = source.stop();
     let (full_batches, batches) = sync_channel::<Vec<KeyHash>>(0);
     let mut tally = std::thread::scope(|scope| {
-        let storing = scope.spawn(|| store(filter, batches, threads, copies));
+        let storing = scope.spawn(|| {
+            // Nobody waits for more input if there is no room for what came.
+            store(filter, batches, threads, copies).inspect_err(|_| stop.now())
+        });
         let mut batch = Vec::new();
-        let collect = |keys: Keys| {
+        let collect = |keys: &mut Keys| {
             skipped += keys.skipped;
             batch.extend_from_slice(&keys.hashes);
-            if batch.len() < BATCH {
+            if batch.len() < enough {
                 return Ok(());
             }
             full_batches.send(std::mem::take(&mut batch)).map_err(|_| anyhow!("storing has ended"))
         };
-        let read = pipeline::run(source, threads, |block| Keys::of(block, keying, &hasher), collect);
+        let work = |block: &mut Vec<u8>, keys: &mut Keys| keys.read(block, keying, &hasher);
+        let read = pipeline::run(source, threads, work, collect);
         if read.is_ok() {
             // If nobody takes it, storing has ended with an error of its own.
             let _ = full_batches.send(batch);

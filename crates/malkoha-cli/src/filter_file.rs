@@ -11,6 +11,7 @@ use malkoha::{Filter, Stats};
 use crate::cli::KeyArgs;
 use crate::input::{Source, kmers};
 use crate::interrupt;
+use crate::lock::Lock;
 use crate::report::Report;
 use crate::units::{grouped, rate_in_words, short_bytes};
 
@@ -19,13 +20,26 @@ pub(crate) fn open(path: &Path) -> Result<Filter> {
     Filter::open(path).with_context(|| format!("cannot use {} as a filter", path.display()))
 }
 
-/// Replaces a file by a filter, once that is complete.
+/// Reads and verifies a filter that is to be changed: nobody else changes it before the lock is dropped.
+pub(crate) fn open_to_change(path: &Path) -> Result<(Filter, Option<Lock>)> {
+    let lock = Lock::of(path)?;
+    Ok((open(path)?, lock))
+}
+
+/// Replaces a file by a filter, once that is complete. If somebody changes what is there, this waits.
 pub(crate) fn save(filter: &Filter, path: &Path) -> Result<()> {
-    interrupt::shielded(|| filter.save(path))
-        .with_context(|| {
-            let path = path.display();
-            format!("cannot save the filter as {path}; the old file is as it was; free some space or give another place")
-        })
+    let lock = Lock::of(path)?;
+    save_changed(filter, path, lock)
+}
+
+/// Replaces a file that was opened to be changed.
+pub(crate) fn save_changed(filter: &Filter, path: &Path, lock: Option<Lock>) -> Result<()> {
+    let saved = interrupt::shielded(|| filter.save(path));
+    drop(lock);
+    saved.with_context(|| {
+        let path = path.display();
+        format!("cannot save the filter as {path}; the old file is as it was; free some space or give another place")
+    })
 }
 
 /// What filters begin with, as docs/FORMAT.md has it.
@@ -61,10 +75,8 @@ fn may_be_replaced(path: &Path) -> Result<bool> {
 /// Whether a file is the same as an input, by whatever names.
 #[cfg(unix)]
 fn is_same_file(path: &Path, input: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
-    let place = |path: &Path| path.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
-    matches!((place(path), place(input)), (Ok(one), Ok(other)) if one == other)
+    matches!((path.metadata(), input.metadata()), (Ok(one), Ok(other)) if crate::lock::is_one_file(&one, &other))
 }
 
 /// Whether a file is the same as an input, by whatever names.

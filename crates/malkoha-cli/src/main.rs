@@ -7,6 +7,7 @@
 //! malkoha query words.malkoha candidates.txt      the lines that may be among them
 //! ```
 
+mod adjustable;
 mod cli;
 mod cmd;
 mod figure;
@@ -16,6 +17,7 @@ mod hyperloglog;
 mod input;
 mod interrupt;
 mod kinds;
+mod lock;
 mod message;
 mod output;
 mod pipeline;

@@ -3,13 +3,14 @@
 //! ```text
 //!   source   one thread at a time takes the next block, and a number in the order of the input
 //!   work     every thread works on its own block
-//!   sink     the calling thread takes the results in the order of the input
+//!   sink     the calling thread takes the results in the order of the input, and gives them back to be used again
 //! ```
 //!
-//! Channels are bounded: nobody runs far ahead of the others, whatever the length of the input.
+//! Channels are bounded: nobody runs far ahead of the others, whatever the length of the input. Blocks and results stay
+//! with their threads, so that after the first few nothing is allocated any more.
 
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
 use anyhow::{Context, Result};
 
@@ -19,75 +20,100 @@ use crate::input::Source;
 const WAITING: usize = 2;
 
 /// Runs every block of a source through `work`, on so many threads, and the results through `sink` in the order of
-/// the input. Stops at the first error.
+/// the input. Stops at the first error, even if the input is idle.
 ///
-/// `work` may take the block away.
-pub(crate) fn run<R: Send>(
+/// `work` finds in its result what the sink has left of an earlier one, and may take the block away.
+pub(crate) fn run<R: Default + Send>(
     source: Source,
     threads: usize,
-    work: impl Fn(&mut Vec<u8>) -> R + Sync,
-    mut sink: impl FnMut(R) -> Result<()>,
+    work: impl Fn(&mut Vec<u8>, &mut R) + Sync,
+    mut sink: impl FnMut(&mut R) -> Result<()>,
 ) -> Result<()> {
     if threads <= 1 {
         return run_alone(source, work, sink);
     }
+    let stop = source.stop();
     let source = Mutex::new(Some(source));
     // Which thread took the next block.
     let (order, turns) = sync_channel(threads * WAITING);
     std::thread::scope(|scope| {
-        let mut results: Vec<Receiver<Result<R>>> = Vec::new();
+        let mut lanes = Vec::new();
         for thread in 0..threads {
-            let (sender, receiver) = sync_channel(WAITING);
-            results.push(receiver);
-            let (source, order, work) = (&source, order.clone(), &work);
-            scope.spawn(move || work_along(thread, source, &order, work, &sender));
+            let (results, done) = sync_channel(WAITING);
+            let (give_back, used) = channel();
+            lanes.push((done, give_back));
+            let worker = Worker { thread, source: &source, order: order.clone(), results, used };
+            let work = &work;
+            scope.spawn(move || worker.run(work));
         }
         drop(order);
         // Dropping the receivers, at the end or after an error, ends the threads.
-        turns.into_iter().try_for_each(|thread: usize| {
-            let result = results[thread].recv().context("a thread ended before its work did")?;
-            sink(result?)
-        })
+        let ended = turns.into_iter().try_for_each(|thread: usize| {
+            let (done, give_back) = &lanes[thread];
+            let mut result = done.recv().context("a thread ended before its work did")??;
+            sink(&mut result)?;
+            // A thread that has ended needs it no more.
+            let _ = give_back.send(result);
+            Ok(())
+        });
+        if ended.is_err() {
+            stop.now();
+        }
+        ended
     })
 }
 
-fn run_alone<R>(
+fn run_alone<R: Default>(
     mut source: Source,
-    work: impl Fn(&mut Vec<u8>) -> R,
-    mut sink: impl FnMut(R) -> Result<()>,
+    work: impl Fn(&mut Vec<u8>, &mut R),
+    mut sink: impl FnMut(&mut R) -> Result<()>,
 ) -> Result<()> {
-    let mut block = Vec::new();
+    let (mut block, mut result) = (Vec::new(), R::default());
     while source.next(&mut block)? {
-        sink(work(&mut block))?;
+        work(&mut block, &mut result);
+        sink(&mut result)?;
     }
     Ok(())
 }
 
-/// What every thread does until there are no more blocks or nobody wants the results.
-fn work_along<R>(
+/// One of the threads, and what it shares with the others.
+struct Worker<'a, R> {
     thread: usize,
-    source: &Mutex<Option<Source>>,
-    order: &SyncSender<usize>,
-    work: &impl Fn(&mut Vec<u8>) -> R,
-    results: &SyncSender<Result<R>>,
-) {
-    let mut block = Vec::new();
-    loop {
-        let read = {
-            let mut source = source.lock().expect("no thread panics while it reads");
-            let read = source.as_mut().map_or(Ok(false), |source| source.next(&mut block));
-            if !matches!(read, Ok(true)) {
-                *source = None;
-            }
-            // The turn is taken before anybody else can read.
-            if matches!(read, Ok(false)) || order.send(thread).is_err() {
+    source: &'a Mutex<Option<Source>>,
+    order: SyncSender<usize>,
+    results: SyncSender<Result<R>>,
+    /// Results that the sink has done with.
+    used: Receiver<R>,
+}
+
+impl<R: Default> Worker<'_, R> {
+    /// Works until there are no more blocks or nobody wants the results.
+    fn run(self, work: &impl Fn(&mut Vec<u8>, &mut R)) {
+        let mut block = Vec::new();
+        while let Some(read) = self.read(&mut block) {
+            let result = read.map(|()| {
+                let mut result = self.used.try_recv().unwrap_or_default();
+                work(&mut block, &mut result);
+                result
+            });
+            if self.results.send(result).is_err() {
                 return;
             }
-            read
-        };
-        if results.send(read.map(|_| work(&mut block))).is_err() {
-            return;
         }
+    }
+
+    /// Takes the next block; `None` if there is none, or nobody who wants it.
+    fn read(&self, block: &mut Vec<u8>) -> Option<Result<()>> {
+        let mut source = self.source.lock().expect("no thread panics while it reads");
+        let read = source.as_mut()?.next(block);
+        if !matches!(read, Ok(true)) {
+            *source = None;
+        }
+        if matches!(read, Ok(false)) {
+            return None;
+        }
+        // The turn is taken before anybody else can read.
+        self.order.send(self.thread).ok().map(|()| read.map(|_| ()))
     }
 }
 
@@ -125,11 +151,11 @@ mod tests {
         let expected = std::fs::read(&lines.0).unwrap();
         for threads in [1, 2, 3, 8] {
             let mut got = Vec::new();
-            run(lines.source(), threads, std::mem::take, |block| {
-                got.extend(block);
+            let sink = |block: &mut Vec<u8>| {
+                got.append(block);
                 Ok(())
-            })
-            .unwrap();
+            };
+            run(lines.source(), threads, |block, result| std::mem::swap(block, result), sink).unwrap();
             assert!(got == expected, "{threads} threads");
         }
     }
@@ -142,7 +168,7 @@ mod tests {
             let ended = run(
                 lines.source(),
                 threads,
-                |_| (),
+                |_, ()| (),
                 |()| {
                     calls += 1;
                     anyhow::bail!("enough")
@@ -163,7 +189,7 @@ mod tests {
             let ended = run(
                 source,
                 threads,
-                |_| (),
+                |_, ()| (),
                 |()| {
                     blocks += 1;
                     Ok(())

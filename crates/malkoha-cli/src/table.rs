@@ -3,12 +3,94 @@
 use std::fmt;
 use std::io::IsTerminal;
 
+/// How a table looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Columns of text; a marked row has a star.
+    Plain,
+    /// The same, with the marked row bold and green.
+    Colour,
+    /// A table of Markdown; the name of a marked row is bold.
+    Markdown,
+}
+
+impl Style {
+    /// Text, coloured if standard output is a terminal whose owner does not mind.
+    pub(crate) fn of_output() -> Self {
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if !unwanted && std::io::stdout().is_terminal() { Self::Colour } else { Self::Plain }
+    }
+}
+
+/// The lines of a table, one after the other: for rows that are shown before the next ones are known.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
+    columns: Vec<Column>,
+    style: Style,
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    name: String,
+    width: usize,
+    /// Words are aligned left, numbers right.
+    words: bool,
+}
+
+impl Lines {
+    /// A column of names that takes so many characters, and columns of numbers no wider than what they are called.
+    pub(crate) fn new(names: (&str, usize), numbers: &[&str], style: Style) -> Self {
+        let column = |name: &str, width, words| Column { name: name.to_owned(), width, words };
+        let mut columns = vec![column(names.0, names.1, true)];
+        columns.extend(numbers.iter().map(|name| column(name, name.len(), false)));
+        Self { columns, style }
+    }
+
+    /// What stands above the rows.
+    pub(crate) fn head(&self) -> String {
+        let names: Vec<_> = self.columns.iter().map(|column| column.name.clone()).collect();
+        match self.style {
+            Style::Markdown => {
+                let rule = self.columns.iter().map(|column| if column.words { "---" } else { "--:" });
+                format!("| {} |\n| {} |", names.join(" | "), rule.collect::<Vec<_>>().join(" | "))
+            }
+            Style::Plain | Style::Colour => self.row(&names),
+        }
+    }
+
+    pub(crate) fn row(&self, fields: &[String]) -> String {
+        self.line(fields, false)
+    }
+
+    /// A row that stands out.
+    pub(crate) fn marked_row(&self, fields: &[String]) -> String {
+        self.line(fields, true)
+    }
+
+    fn line(&self, fields: &[String], marked: bool) -> String {
+        if self.style == Style::Markdown {
+            let name = if marked { format!("**{}**", fields[0]) } else { fields[0].clone() };
+            return format!("| {name} | {} |", fields[1..].join(" | "));
+        }
+        let padded = fields.iter().zip(&self.columns).map(|(field, &Column { width, words, .. })| {
+            if words { format!("{field:<width$}") } else { format!("{field:>width$}") }
+        });
+        let line = padded.collect::<Vec<_>>().join("  ");
+        let line = line.trim_end();
+        match (marked, self.style) {
+            (true, Style::Colour) => format!("\x1b[1;32m* {line}\x1b[0m"),
+            (true, _) => format!("* {line}"),
+            (false, _) => format!("  {line}"),
+        }
+    }
+}
+
 /// Rows of text under named columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     columns: Vec<String>,
     rows: Vec<Row>,
-    colour: bool,
+    style: Style,
 }
 
 #[derive(Clone, Debug)]
@@ -17,15 +99,9 @@ struct Row {
     marked: bool,
 }
 
-/// Whether standard output is a terminal whose owner does not mind colour.
-pub(crate) fn colour() -> bool {
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    !unwanted && std::io::stdout().is_terminal()
-}
-
 impl Table {
-    pub(crate) fn new(columns: &[&str], colour: bool) -> Self {
-        Self { columns: columns.iter().map(ToString::to_string).collect(), rows: Vec::new(), colour }
+    pub(crate) fn new(columns: &[&str], style: Style) -> Self {
+        Self { columns: columns.iter().map(ToString::to_string).collect(), rows: Vec::new(), style }
     }
 
     pub(crate) fn push(&mut self, fields: impl IntoIterator<Item = String>) {
@@ -37,39 +113,21 @@ impl Table {
         self.rows.push(Row { fields: fields.into_iter().collect(), marked: true });
     }
 
-    /// Characters of a column.
-    fn width(&self, at: usize) -> usize {
-        let fields = self.rows.iter().filter_map(|row| row.fields.get(at));
-        fields.chain([&self.columns[at]]).map(String::len).max().unwrap_or(0)
-    }
-
-    /// One line; the first column is aligned left, as are those that hold words.
-    fn line(&self, fields: &[String]) -> String {
-        let words = |at: usize| {
-            let first =
-                self.rows.iter().find_map(|row| row.fields.get(at)).and_then(|field| field.chars().next());
-            first.is_some_and(|c| !c.is_ascii_digit())
-        };
-        let padded = fields.iter().enumerate().map(|(at, field)| match (words(at), self.width(at)) {
-            (true, width) => format!("{field:<width$}"),
-            (false, width) => format!("{field:>width$}"),
-        });
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    /// A column that is as wide as its content.
+    fn column(&self, at: usize) -> Column {
+        let fields = || self.rows.iter().filter_map(|row| row.fields.get(at));
+        let width = fields().chain([&self.columns[at]]).map(String::len).max().unwrap_or(0);
+        let first = fields().next().and_then(|field| field.chars().next());
+        Column { name: self.columns[at].clone(), width, words: first.is_some_and(|c| !c.is_ascii_digit()) }
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  {}", self.line(&self.columns))?;
-        for row in &self.rows {
-            let line = self.line(&row.fields);
-            match (row.marked, self.colour) {
-                (true, true) => writeln!(f, "\x1b[1;32m* {line}\x1b[0m")?,
-                (true, false) => writeln!(f, "* {line}")?,
-                (false, _) => writeln!(f, "  {line}")?,
-            }
-        }
-        Ok(())
+        let columns = (0..self.columns.len()).map(|at| self.column(at)).collect();
+        let lines = Lines { columns, style: self.style };
+        writeln!(f, "{}", lines.head())?;
+        self.rows.iter().try_for_each(|row| writeln!(f, "{}", lines.line(&row.fields, row.marked)))
     }
 }
 
@@ -80,7 +138,7 @@ mod tests {
     #[test]
     fn numbers_stand_to_the_right_and_one_row_is_marked() {
         let row = |fields: [&str; 3]| fields.map(str::to_owned);
-        let mut table = Table::new(&["bird", "eggs", "colour"], false);
+        let mut table = Table::new(&["bird", "eggs", "colour"], Style::Plain);
         table.push(row(["cuckoo", "25", "grey"]));
         table.push_marked(row(["owl", "4", "brown"]));
         assert_eq!(
@@ -91,8 +149,20 @@ mod tests {
 
     #[test]
     fn colour_is_for_terminals() {
-        let mut table = Table::new(&["bird"], true);
+        let mut table = Table::new(&["bird"], Style::Colour);
         table.push_marked(["owl".to_owned()]);
         assert!(table.to_string().contains("\x1b[1;32m* owl\x1b[0m"));
+    }
+
+    #[test]
+    fn lines_can_be_shown_before_the_next_are_known() {
+        let row = |fields: [&str; 2]| fields.map(str::to_owned);
+        let lines = |style| {
+            let lines = Lines::new(("bird", 8), &["eggs"], style);
+            [lines.head(), lines.row(&row(["owl", "4"])), lines.marked_row(&row(["cuckoo", "25"]))]
+        };
+        assert_eq!(lines(Style::Plain), ["  bird      eggs", "  owl          4", "* cuckoo      25"]);
+        let markdown = ["| bird | eggs |\n| --- | --: |", "| owl | 4 |", "| **cuckoo** | 25 |"];
+        assert_eq!(lines(Style::Markdown), markdown);
     }
 }

@@ -14,7 +14,7 @@ use crate::{filter_file, progress};
 /// Runs the subcommand.
 pub(crate) fn run(args: &AddArgs) -> Result<Outcome> {
     let (copies, args) = (args.copies, &args.change);
-    let mut filter = filter_file::open(&args.filter)?;
+    let (mut filter, lock) = filter_file::open_to_change(&args.filter)?;
     let input = &args.input;
     let inputs = input::or_standard_input(&input.inputs);
     let bar = progress::bar(&inputs, "adding", input.quiet);
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &AddArgs) -> Result<Outcome> {
         }
     })?;
     bar.finish_and_clear();
-    filter_file::save(&filter, &args.filter)?;
+    filter_file::save_changed(&filter, &args.filter, lock)?;
     if !input.quiet {
         let mut report = Report::default();
         report.fact("keys", format_args!("{} read, {} stored", grouped(tally.keys), grouped(tally.stored)));

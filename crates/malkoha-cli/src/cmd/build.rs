@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use malkoha::{Filter, Spec};
+use malkoha::{Filter, KeyHash, KeyHasher, Spec};
 
 use crate::cli::BuildArgs;
 use crate::cmd::{Outcome, threads};
@@ -133,26 +133,26 @@ impl Build<'_> {
 
     /// The number of keys.
     fn count(&self, source: Source) -> Result<u64> {
-        let (keying, hasher) = (source.keying(), malkoha::KeyHasher::new(kmers::seed(self.args.input.kmer)));
         let mut keys = 0;
-        let work = |block: &mut Vec<u8>| Keys::of(block, keying, &hasher).hashes.len() as u64;
-        pipeline::run(source, self.threads, work, |count| {
-            keys += count;
-            Ok(())
-        })?;
+        self.each(source, |hashes| keys += hashes.len() as u64)?;
         Ok(keys)
     }
 
     /// The number of different keys.
     fn estimate(&self, source: Source) -> Result<f64> {
-        let (keying, hasher) = (source.keying(), malkoha::KeyHasher::new(kmers::seed(self.args.input.kmer)));
         let mut counter = HyperLogLog::new();
-        let work = |block: &mut Vec<u8>| Keys::of(block, keying, &hasher).hashes;
-        pipeline::run(source, self.threads, work, |hashes| {
-            counter.add(&hashes);
-            Ok(())
-        })?;
+        self.each(source, |hashes| counter.add(hashes))?;
         Ok(counter.estimate())
+    }
+
+    /// Shows the hashes of all keys, in the order of the input.
+    fn each(&self, source: Source, mut look: impl FnMut(&[KeyHash])) -> Result<()> {
+        let (keying, hasher) = (source.keying(), KeyHasher::new(kmers::seed(self.args.input.kmer)));
+        let work = |block: &mut Vec<u8>, keys: &mut Keys| keys.read(block, keying, &hasher);
+        pipeline::run(source, self.threads, work, |keys| {
+            look(&keys.hashes);
+            Ok(())
+        })
     }
 }
 

@@ -25,17 +25,19 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let format = if args.nul { Format::Nul } else { Format::Lines };
     let source = Source::new(&inputs, Some(format), None, bar.clone());
     let (keying, hasher) = (source.keying(), seen.hasher());
-    let work = |block: &mut Vec<u8>| {
-        let keys = Keys::of(block, keying, &hasher);
-        (std::mem::take(block), keys)
+    let work = |block: &mut Vec<u8>, (text, keys): &mut (Vec<u8>, Keys)| {
+        keys.read(block, keying, &hasher);
+        std::mem::swap(block, text);
     };
     let (mut out, mut tally, mut answers) = (Output::new(), Tally::default(), Vec::new());
-    pipeline::run(source, threads(args.threads), work, |(block, keys)| {
+    pipeline::run(source, threads(args.threads), work, |(text, keys)| {
         answers.clear();
         seen.remember(&keys.hashes, &mut answers)?;
         let stored = answers.iter().filter(|answer| **answer == Inserted::Stored).count() as u64;
         tally.add(&seen, answers.len(), stored);
-        write_new(&mut out, &block, &keys, &answers)
+        let new = answers.iter().map(|answer| *answer == Inserted::Stored);
+        keys.each_text(text, keying, new, |part| out.write(part))?;
+        out.flush()
     })?;
     tally.settle(&seen);
     bar.finish_and_clear();
@@ -44,21 +46,6 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         say(report(args, &seen, &tally, start));
     }
     Ok(Outcome::Done)
-}
-
-/// Writes the lines of a block that are new, neighbours at once.
-fn write_new(out: &mut Output, block: &[u8], keys: &Keys, answers: &[Inserted]) -> Result<()> {
-    let (mut from, mut to) = (0, 0);
-    for (&end, answer) in keys.ends.iter().zip(answers) {
-        let end = end as usize;
-        if *answer == Inserted::Seen {
-            out.write(&block[from..to])?;
-            from = end;
-        }
-        to = end;
-    }
-    out.write(&block[from..to])?;
-    out.flush()
 }
 
 fn report(args: &DedupArgs, seen: &Seen, tally: &Tally, start: Instant) -> Report {

@@ -14,7 +14,7 @@ use crate::figure;
 use crate::filter_file;
 use crate::kinds;
 use crate::output::Output;
-use crate::table::{self, Table};
+use crate::table::{Lines, Style};
 use crate::units::{grouped, rate_in_words, short_rate};
 
 /// What was measured of one kind.
@@ -33,6 +33,13 @@ pub(crate) struct Measured {
     pub(crate) finds_absent: f64,
 }
 
+/// Keys of the sample that are hashed and stored at a time.
+const SAMPLE_BATCH: u64 = 1 << 20;
+
+/// What the numbers are called.
+const COLUMNS: [&str; 8] =
+    ["bits/key", "predicted", "measured", "load", "insert", "bulk", "present", "absent"];
+
 /// Runs the subcommand.
 pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
     let threads = threads(args.threads);
@@ -40,42 +47,61 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("cannot make the folder {}; give another with --out", args.out.display()))?;
     let mut out = Output::new();
-    out.line(format_args!(
-        "{} keys, a rate of at most {}, {threads} threads; million keys per second\n",
-        grouped(args.keys),
-        rate_in_words(args.rate)
-    ))?;
-    let keys: Vec<u64> = (0..args.keys).collect();
-    let strangers: Vec<u64> = (args.keys..2 * args.keys).collect();
-    let mut rows = Vec::new();
-    for kind in kinds::SHOWN {
-        progress(&kind.to_string());
-        let spec = Spec::new(args.keys, args.rate).kind(kind).threads(threads);
-        rows.push(measure(&spec, &keys, &strangers, threads).with_context(|| kind.to_string())?);
+    if !args.markdown {
+        out.line(format_args!(
+            "{} keys, a rate of at most {}, {threads} threads; million keys per second\n",
+            grouped(args.keys),
+            rate_in_words(args.rate)
+        ))?;
     }
-    progress("");
-    out.line(table(&rows))?;
-    out.line(
-        "Predicted and measured are rates of false positives. Inserts one by one on one thread, and in bulk; \
-         lookups of present and of absent keys in batches.",
-    )?;
-    out.line(format_args!(
-        "Every stored key was found in every filter. The information limit is {:.2} bits per key.",
-        theory::information_limit(-args.rate.log2())
-    ))?;
-    let path = args.out.join("demo.malkoha");
-    save_sample(args, &keys, &path, threads)?;
-    out.line(format_args!(
-        "The filter of kind sorted is in {0}; ask it: echo 17 | malkoha query {0}",
-        path.display()
-    ))?;
-    let path = args.out.join("demo.svg");
-    fs::write(&path, figure::demo::draw(&rows, args.keys, args.rate))
-        .with_context(|| format!("cannot write the figure to {}", path.display()))?;
-    out.line(format_args!("The figure is in {}.", path.display()))?;
-    out.line(format_args!("{:.1} seconds in all.", start.elapsed().as_secs_f64()))?;
+    let rows = show(args, threads, &mut out)?;
+    let filter = args.out.join("demo.malkoha");
+    save_sample(args, &filter, threads)?;
+    let figure = args.out.join("demo.svg");
+    fs::write(&figure, figure::demo::draw(&rows, args.keys, args.rate))
+        .with_context(|| format!("cannot write the figure to {}", figure.display()))?;
+    if !args.markdown {
+        out.line(conclusion(args, &filter, &figure, start))?;
+    }
     out.finish()?;
     Ok(Outcome::Done)
+}
+
+/// Measures all kinds, and shows each row when it is known.
+fn show(args: &DemoArgs, threads: usize, out: &mut Output) -> Result<Vec<Measured>> {
+    let keys: Vec<u64> = (0..args.keys).collect();
+    let strangers: Vec<u64> = (args.keys..2 * args.keys).collect();
+    let specs = kinds::SHOWN.map(|kind| Spec::new(args.keys, args.rate).kind(kind).threads(threads));
+    let plans = specs.iter().map(|spec| Ok(spec.plan()?.bits_per_key())).collect::<Result<Vec<_>>>()?;
+    let smallest = plans.into_iter().fold(f64::INFINITY, f64::min);
+    let lines =
+        Lines::new(("kind", 12), &COLUMNS, if args.markdown { Style::Markdown } else { Style::of_output() });
+    out.line(lines.head())?;
+    out.flush()?;
+    let mut rows = Vec::new();
+    for (kind, spec) in kinds::SHOWN.iter().zip(&specs) {
+        progress(&kind.to_string());
+        let row = measure(spec, &keys, &strangers, threads).with_context(|| kind.to_string())?;
+        progress("");
+        let fields = fields(&row);
+        out.line(if row.bits_per_key > smallest { lines.row(&fields) } else { lines.marked_row(&fields) })?;
+        out.flush()?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn conclusion(args: &DemoArgs, filter: &Path, figure: &Path, start: Instant) -> String {
+    let limit = theory::information_limit(-args.rate.log2());
+    let (filter, figure, seconds) = (filter.display(), figure.display(), start.elapsed().as_secs_f64());
+    format!(
+        "\nPredicted and measured are rates of false positives. Inserts one by one on one thread, and in bulk; \
+         lookups of present and of absent keys in batches.\n\
+         Every stored key was found in every filter. The information limit is {limit:.2} bits per key.\n\
+         The filter of kind sorted is in {filter}; ask it: echo 17 | malkoha query {filter}\n\
+         The figure is in {figure}.\n\
+         {seconds:.1} seconds in all."
+    )
 }
 
 /// Shows what is being measured, where somebody watches.
@@ -87,9 +113,20 @@ fn progress(what: &str) {
 }
 
 /// Saves the recommended filter with the same keys, written as decimal numbers, one to a line.
-fn save_sample(args: &DemoArgs, keys: &[u64], path: &Path, threads: usize) -> Result<()> {
-    let texts: Vec<String> = keys.iter().map(ToString::to_string).collect();
-    let filter = Spec::new(args.keys, args.rate).threads(threads).build_from(&texts)?;
+fn save_sample(args: &DemoArgs, path: &Path, threads: usize) -> Result<()> {
+    let mut filter = Spec::new(args.keys, args.rate).threads(threads).build()?;
+    let (hasher, mut text) = (*filter.hasher(), Vec::new());
+    let mut begin = 0;
+    while begin < args.keys {
+        let end = args.keys.min(begin + SAMPLE_BATCH);
+        let hashes = (begin..end).map(|key| {
+            text.clear();
+            write!(text, "{key}").expect("there is room in memory");
+            hasher.bytes(&text)
+        });
+        filter.extend(&hashes.collect::<Vec<_>>(), threads)?;
+        begin = end;
+    }
     filter_file::save(&filter, path)
 }
 
@@ -147,24 +184,17 @@ fn count(filter: &Filter, keys: &[u64], threads: usize) -> usize {
     })
 }
 
-fn table(rows: &[Measured]) -> Table {
-    let columns =
-        ["kind", "bits/key", "predicted", "measured", "load", "insert", "bulk", "present", "absent"];
-    let mut table = Table::new(&columns, table::colour());
-    let smallest = rows.iter().map(|row| row.bits_per_key).fold(f64::INFINITY, f64::min);
-    for row in rows {
-        let fields = [
-            row.kind.to_string(),
-            format!("{:.2}", row.bits_per_key),
-            short_rate(row.predicted_rate),
-            short_rate(row.found_rate),
-            format!("{:.3}", row.load),
-            format!("{:.1}", row.inserts_single),
-            format!("{:.1}", row.inserts),
-            format!("{:.1}", row.finds_present),
-            format!("{:.1}", row.finds_absent),
-        ];
-        if row.bits_per_key > smallest { table.push(fields) } else { table.push_marked(fields) }
-    }
-    table
+/// A row of the table.
+fn fields(row: &Measured) -> [String; 1 + COLUMNS.len()] {
+    [
+        row.kind.to_string(),
+        format!("{:.2}", row.bits_per_key),
+        short_rate(row.predicted_rate),
+        short_rate(row.found_rate),
+        format!("{:.3}", row.load),
+        format!("{:.1}", row.inserts_single),
+        format!("{:.1}", row.inserts),
+        format!("{:.1}", row.finds_present),
+        format!("{:.1}", row.finds_absent),
+    ]
 }

@@ -18,7 +18,7 @@ pub(crate) use demo::Measured;
 
 use anyhow::Result;
 
-use crate::cli::Command;
+use crate::cli::{Command, MOST_THREADS};
 
 /// How a subcommand ended, if not with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,5 +50,5 @@ pub(crate) fn run(command: &Command) -> Result<Outcome> {
 /// The number of threads that was asked for, or that of the cores.
 fn threads(asked: Option<usize>) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    asked.unwrap_or_else(cores).clamp(1, 64)
+    asked.unwrap_or_else(|| cores().min(MOST_THREADS))
 }

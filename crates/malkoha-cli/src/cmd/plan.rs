@@ -11,7 +11,7 @@ use crate::cmd::Outcome;
 use crate::figure;
 use crate::kinds::{self, Aim, Need};
 use crate::output::Output;
-use crate::table::{self, Table};
+use crate::table::{Style, Table};
 use crate::units::{grouped, rate_in_words, short_bytes, short_rate};
 
 /// What was found out about every kind.
@@ -98,7 +98,7 @@ impl Plan {
 
     fn table(&self) -> Table {
         let columns = ["kind", "bits/key", "memory", "keys", "rate", "load", "lines", "can"];
-        let mut table = Table::new(&columns, table::colour());
+        let mut table = Table::new(&columns, Style::of_output());
         for offer in &self.offers {
             let can = Need::ALL.iter().filter(|need| need.met_by(offer.kind())).map(ToString::to_string);
             let row = [

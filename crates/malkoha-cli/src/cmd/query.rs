@@ -4,11 +4,22 @@ use anyhow::Result;
 
 use crate::cli::QueryArgs;
 use crate::cmd::{Outcome, threads};
-use crate::input::{self, Keying, Keys};
+use crate::input::{self, Keys};
 use crate::message::say;
 use crate::output::Output;
 use crate::units::grouped;
 use crate::{filter_file, pipeline, progress};
+
+/// What the filter says of the keys of a block.
+#[derive(Default)]
+struct Answered {
+    keys: Keys,
+    /// Whether each is to be printed.
+    answers: Vec<bool>,
+    matched: u64,
+    /// The text of those that are.
+    text: Vec<u8>,
+}
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
@@ -18,21 +29,32 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
     let bar = progress::bar(&inputs, "asking", input.quiet || !args.count);
     let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
     let (keying, hasher) = (source.keying(), *filter.hasher());
-    let work = |block: &mut Vec<u8>| {
-        let keys = Keys::of(block, keying, &hasher);
-        let mut answers = filter.contains_slice(&keys.hashes);
+    let work = |block: &mut Vec<u8>, answered: &mut Answered| {
+        let Answered { keys, answers, matched, text } = answered;
+        keys.read(block, keying, &hasher);
+        answers.resize(keys.hashes.len(), false);
+        filter.contains_slice_into(&keys.hashes, answers);
         if args.invert {
-            answers = answers.into_iter().map(|answer| !answer).collect();
+            for answer in answers.iter_mut() {
+                *answer = !*answer;
+            }
         }
-        let text = if args.count { Vec::new() } else { matching(block, keying, &keys, &answers) };
-        (answers.into_iter().filter(|answer| *answer).count() as u64, text, keys.skipped)
+        *matched = answers.iter().map(|answer| u64::from(*answer)).sum();
+        if !args.count {
+            text.clear();
+            let copy = |part: &[u8]| {
+                text.extend_from_slice(part);
+                Ok(())
+            };
+            keys.each_text(block, keying, answers.iter().copied(), copy).expect("copying does not fail");
+        }
     };
     let (mut out, mut matched, mut skipped) = (Output::new(), 0, 0);
-    pipeline::run(source, threads(input.threads), work, |(count, text, others)| {
-        matched += count;
-        skipped += others;
-        out.write(&text)?;
-        if count > 0 { out.flush() } else { Ok(()) }
+    pipeline::run(source, threads(input.threads), work, |answered| {
+        matched += answered.matched;
+        skipped += answered.keys.skipped;
+        out.write(&answered.text)?;
+        if answered.matched > 0 { out.flush() } else { Ok(()) }
     })?;
     bar.finish_and_clear();
     if args.count {
@@ -43,21 +65,4 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
         say(format_args!("malkoha: skipped {} words with letters other than ACGT", grouped(skipped)));
     }
     Ok(if matched > 0 { Outcome::Done } else { Outcome::Nothing })
-}
-
-/// The text of the keys of a block that are to be printed.
-fn matching(block: &[u8], keying: Keying, keys: &Keys, answers: &[bool]) -> Vec<u8> {
-    let mut text = Vec::new();
-    let mut before = 0;
-    for (&end, answer) in keys.ends.iter().zip(answers) {
-        let end = end as usize;
-        if *answer {
-            text.extend_from_slice(keying.text(block, before, end));
-            if matches!(keying, Keying::Words(_)) {
-                text.push(b'\n');
-            }
-        }
-        before = end;
-    }
-    text
 }

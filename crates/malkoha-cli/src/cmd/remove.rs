@@ -12,7 +12,7 @@ use crate::{filter_file, pipeline, progress};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
-    let mut filter = filter_file::open(&args.filter)?;
+    let (mut filter, lock) = filter_file::open_to_change(&args.filter)?;
     let kind = filter.geometry().kind();
     if kind.is_bloom() {
         let error = malkoha::Error::Unsupported { kind, operation: "remove keys" };
@@ -23,21 +23,21 @@ pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
     let bar = progress::bar(&inputs, "removing", input.quiet);
     let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
     let (keying, hasher) = (source.keying(), *filter.hasher());
-    let (mut keys, mut removed) = (0, 0);
-    let work = |block: &mut Vec<u8>| Keys::of(block, keying, &hasher).hashes;
-    pipeline::run(source, threads(input.threads), work, |hashes| {
-        keys += hashes.len() as u64;
-        removed += filter.remove_slice(&hashes)? as u64;
+    let (mut read, mut removed) = (0, 0);
+    let work = |block: &mut Vec<u8>, keys: &mut Keys| keys.read(block, keying, &hasher);
+    pipeline::run(source, threads(input.threads), work, |keys| {
+        read += keys.hashes.len() as u64;
+        removed += filter.remove_slice(&keys.hashes)? as u64;
         Ok(())
     })?;
     bar.finish_and_clear();
-    filter_file::save(&filter, &args.filter)?;
+    filter_file::save_changed(&filter, &args.filter, lock)?;
     if !input.quiet {
         let mut report = Report::default();
-        let absent = grouped(keys - removed);
+        let absent = grouped(read - removed);
         report.fact(
             "keys",
-            format_args!("{} read, {} removed, {absent} were not there", grouped(keys), grouped(removed)),
+            format_args!("{} read, {} removed, {absent} were not there", grouped(read), grouped(removed)),
         );
         filter_file::describe(&mut report, &filter);
         let mut out = Output::new();

@@ -1,10 +1,11 @@
 //! Blocks of whole keys in one buffer, and the hashes of their keys.
 
+use anyhow::Result;
 use malkoha::{KeyHash, KeyHasher};
-use memchr::{memchr_iter, memrchr};
+use memchr::memrchr;
 
 use super::fastx::without_return;
-use super::kmers;
+use super::{ends, kmers};
 
 /// How keys lie in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +38,6 @@ impl Keying {
             }
         }
     }
-
-    /// The text of a key whose end is given, and that of the key before it (or 0), with what separates it.
-    pub(crate) fn text(self, data: &[u8], before: usize, end: usize) -> &[u8] {
-        match self {
-            Self::Strings(_) | Self::Numbers => &data[before..end],
-            Self::Words(k) => &data[end - k as usize..end],
-        }
-    }
 }
 
 /// The keys of a block: their hashes, and where each of them ends.
@@ -58,56 +51,106 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Hashes all keys of a block.
+    /// Replaces the content by the keys of a block, all hashed.
     ///
     /// # Panics
     ///
     /// If the block is longer than 4 GiB; the source makes none.
-    pub(crate) fn of(data: &[u8], keying: Keying, hasher: &KeyHasher) -> Self {
-        let mut keys = Self::default();
-        keys.hashes.reserve(data.len() / 16);
-        keys.ends.reserve(data.len() / 16);
-        let mut push = |hash: KeyHash, end: usize| {
-            keys.hashes.push(hash);
-            keys.ends.push(u32::try_from(end).expect("blocks are shorter than 4 GiB"));
-        };
+    pub(crate) fn read(&mut self, data: &[u8], keying: Keying, hasher: &KeyHasher) {
+        let Self { hashes, ends, skipped } = self;
+        hashes.clear();
+        ends.clear();
+        *skipped = 0;
         match keying {
             Keying::Strings(separator) => {
-                let hash =
-                    |key: &[u8]| hasher.bytes(if separator == b'\n' { without_return(key) } else { key });
+                ends::each(separator, data, |end| ends.push(offset(end)));
+                if data.last().is_some_and(|last| *last != separator) {
+                    ends.push(offset(data.len()));
+                }
                 let mut begin = 0;
-                for end in memchr_iter(separator, data) {
-                    push(hash(&data[begin..end]), end + 1);
-                    begin = end + 1;
-                }
-                if begin < data.len() {
-                    push(hash(&data[begin..]), data.len());
-                }
+                hashes.extend(ends.iter().map(|&end| {
+                    let text = &data[begin..end as usize];
+                    begin = end as usize;
+                    let key = text.strip_suffix(&[separator]).unwrap_or(text);
+                    hasher.bytes(if separator == b'\n' { without_return(key) } else { key })
+                }));
             }
             Keying::Numbers => {
                 for (at, number) in data.as_chunks::<NUMBER>().0.iter().enumerate() {
-                    push(hasher.number(u64::from_le_bytes(*number)), (at + 1) * NUMBER);
+                    hashes.push(hasher.number(u64::from_le_bytes(*number)));
+                    ends.push(offset((at + 1) * NUMBER));
                 }
             }
-            Keying::Words(k) => keys.skipped = kmers::each(data, k, hasher, push),
+            Keying::Words(k) => {
+                *skipped = kmers::each(data, k, hasher, |hash, end| {
+                    hashes.push(hash);
+                    ends.push(offset(end));
+                });
+            }
         }
-        keys
     }
+
+    /// Hands on the text of the keys of a block that are wanted, with what separates them: neighbours at once, but DNA
+    /// words, which overlap, one to a line.
+    pub(crate) fn each_text(
+        &self,
+        data: &[u8],
+        keying: Keying,
+        wanted: impl Iterator<Item = bool>,
+        mut take: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let ends = self.ends.iter().map(|end| *end as usize).zip(wanted);
+        if let Keying::Words(k) = keying {
+            let mut wanted = ends.filter(|(_, wanted)| *wanted);
+            return wanted.try_for_each(|(end, _)| {
+                take(&data[end - k as usize..end])?;
+                take(b"\n")
+            });
+        }
+        let (mut from, mut to) = (0, 0);
+        for (end, wanted) in ends {
+            if !wanted {
+                take(&data[from..to])?;
+                from = end;
+            }
+            to = end;
+        }
+        take(&data[from..to])
+    }
+}
+
+/// A place in a block.
+fn offset(place: usize) -> u32 {
+    u32::try_from(place).expect("blocks are shorter than 4 GiB")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn keys(data: &[u8], keying: Keying) -> Keys {
+        let mut keys = Keys::default();
+        // What was there before must not matter.
+        keys.read(b"other\nkeys", Keying::Strings(b'\n'), &KeyHasher::new(1));
+        keys.read(data, keying, &KeyHasher::new(0));
+        keys
+    }
+
+    /// The texts of the keys, one after the other.
     fn texts(data: &[u8], keying: Keying) -> Vec<String> {
-        let keys = Keys::of(data, keying, &KeyHasher::new(0));
-        let mut before = 0;
-        let text = |&end: &u32| {
-            let text = keying.text(data, before, end as usize);
-            before = end as usize;
-            String::from_utf8_lossy(text).into_owned()
+        let keys = keys(data, keying);
+        (0..keys.ends.len()).map(|at| wanted(data, keying, |key| key == at)).collect()
+    }
+
+    /// The text of the keys that are wanted.
+    fn wanted(data: &[u8], keying: Keying, wanted: impl Fn(usize) -> bool) -> String {
+        let (keys, mut text) = (keys(data, keying), String::new());
+        let take = |part: &[u8]| {
+            text += std::str::from_utf8(part).unwrap();
+            Ok(())
         };
-        keys.ends.iter().map(text).collect()
+        keys.each_text(data, keying, (0..keys.ends.len()).map(wanted), take).unwrap();
+        text
     }
 
     #[test]
@@ -115,14 +158,24 @@ mod tests {
         assert_eq!(texts(b"a\nbb\n\nc", Keying::Strings(b'\n')), ["a\n", "bb\n", "\n", "c"]);
         assert_eq!(texts(b"a\0b\n\0", Keying::Strings(0)), ["a\0", "b\n\0"]);
         assert_eq!(texts(b"12345678abcdefgh", Keying::Numbers), ["12345678", "abcdefgh"]);
-        assert_eq!(texts(b"ACGTN\nAC\nGGG\n", Keying::Words(3)), ["ACG", "CGT", "GGG"]);
+        assert_eq!(texts(b"ACGTN\nAC\nGGG\n", Keying::Words(3)), ["ACG\n", "CGT\n", "GGG\n"]);
         assert!(texts(b"", Keying::Strings(b'\n')).is_empty());
     }
 
     #[test]
+    fn neighbours_are_handed_on_as_they_lie() {
+        let birds = b"owl\neagle\n\ncuckoo\nmalkoha";
+        let lines = |parts: fn(usize) -> bool| wanted(birds, Keying::Strings(b'\n'), parts);
+        assert_eq!(lines(|_| true).as_bytes(), birds);
+        assert_eq!(lines(|_| false), "");
+        assert_eq!(lines(|key| key != 1), "owl\n\ncuckoo\nmalkoha");
+        assert_eq!(lines(|key| key % 2 == 1), "eagle\ncuckoo\n");
+        assert_eq!(wanted(b"ACGT\nACGA\n", Keying::Words(3), |word| word > 0), "CGT\nACG\nCGA\n");
+    }
+
+    #[test]
     fn a_carriage_return_is_no_part_of_a_line() {
-        let hashes =
-            |data: &[u8], separator| Keys::of(data, Keying::Strings(separator), &KeyHasher::new(0)).hashes;
+        let hashes = |data: &[u8], separator| keys(data, Keying::Strings(separator)).hashes;
         assert_eq!(hashes(b"owl\r\neagle\r\n", b'\n'), hashes(b"owl\neagle", b'\n'));
         assert_ne!(hashes(b"owl\r\0", 0), hashes(b"owl\0", 0));
     }

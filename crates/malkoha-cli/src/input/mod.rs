@@ -1,21 +1,24 @@
 //! Keys from files: decompressed, cut into blocks of whole keys, hashed.
 //!
 //! ```text
+//!   idle.rs     terminals and pipes, for which nobody waits longer than needed
 //!   decode.rs   gz, zst, xz, bz2 by content
 //!   fastx.rs    FASTA and FASTQ to sequences
 //!   source.rs   inputs to blocks of whole keys
-//!   block.rs    blocks to hashes, with kmers.rs for DNA words
+//!   block.rs    blocks to hashes, with ends.rs for strings and kmers.rs for DNA words
 //! ```
 
 mod block;
 mod decode;
+mod ends;
 mod fastx;
+mod idle;
 pub(crate) mod kmers;
 mod source;
 
 use std::path::PathBuf;
 
-pub(crate) use block::{Keying, Keys};
+pub(crate) use block::Keys;
 pub(crate) use source::Source;
 use source::is_standard_input;
 

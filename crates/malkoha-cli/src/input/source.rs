@@ -10,10 +10,12 @@ use indicatif::ProgressBar;
 use super::block::Keying;
 use super::decode::decoded;
 use super::fastx::{Fasta, Fastq, Fastx};
+use super::idle::{Idle, Stop};
+use crate::adjustable::Adjustable;
 use crate::cli::Format;
 
 /// Bytes that are read at a time: with the hashes of its keys a block fits the L2 cache of common CPUs.
-const BLOCK: usize = 256 << 10;
+const BLOCK: Adjustable = Adjustable { size: 256 << 10, name: "MALKOHA_BLOCK_BYTES" };
 
 /// The longest key. Longer ones mean that the format is not what it was said to be.
 const MOST_KEY: usize = 256 << 20;
@@ -30,6 +32,7 @@ pub(crate) struct Source {
     /// Room for what was read last, where it does not go to the block at once.
     piece: Vec<u8>,
     bar: ProgressBar,
+    stop: Stop,
 }
 
 /// An input that is being read.
@@ -39,6 +42,8 @@ struct Open {
     /// How sequences are found, for formats that have them; decided by the first piece.
     fastx: Option<Fastx>,
     fresh: bool,
+    /// Bytes that are read at a time.
+    block_bytes: usize,
 }
 
 impl Source {
@@ -56,12 +61,26 @@ impl Source {
             _ => Keying::Strings(b'\n'),
         };
         let waiting = inputs.iter().rev().cloned().collect();
-        Self { waiting, format, keying, open: None, kept: Vec::new(), piece: Vec::new(), bar }
+        Self {
+            waiting,
+            format,
+            keying,
+            open: None,
+            kept: Vec::new(),
+            piece: Vec::new(),
+            bar,
+            stop: Stop::default(),
+        }
     }
 
     /// How keys lie in the blocks.
     pub(crate) fn keying(&self) -> Keying {
         self.keying
+    }
+
+    /// What ends the wait for an input that is idle.
+    pub(crate) fn stop(&self) -> Stop {
+        self.stop.clone()
     }
 
     /// Replaces the content of `block` by the next block; `false` if there is none.
@@ -72,7 +91,7 @@ impl Source {
             let open = match &mut self.open {
                 Some(open) => open,
                 None => match self.waiting.pop() {
-                    Some(path) => self.open.insert(Open::new(path, &self.bar)?),
+                    Some(path) => self.open.insert(Open::new(path, &self.bar, &self.stop)?),
                     None => return Ok(false),
                 },
             };
@@ -106,14 +125,18 @@ impl Source {
 }
 
 impl Open {
-    fn new(path: PathBuf, bar: &ProgressBar) -> Result<Self> {
+    fn new(path: PathBuf, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
+        let idle = |input: Box<dyn Read + Send>| decoded(bar.wrap_read(Idle::new(input, stop.clone())));
         let content = if is_standard_input(&path) {
-            decoded(bar.wrap_read(io::stdin()))
+            idle(Box::new(io::stdin()))
         } else {
-            File::open(&path).and_then(|file| decoded(bar.wrap_read(file)))
+            File::open(&path).and_then(|file| {
+                let waits = !file.metadata()?.is_file();
+                if waits { idle(Box::new(file)) } else { decoded(bar.wrap_read(file)) }
+            })
         };
         let content = content.with_context(|| format!("cannot open {}", name(&path)))?;
-        Ok(Self { path, content, fastx: None, fresh: true })
+        Ok(Self { path, content, fastx: None, fresh: true, block_bytes: BLOCK.get() })
     }
 
     /// Appends what is read next to a block; `false` at the end. `piece` is room for bytes that are not yet keys.
@@ -125,10 +148,10 @@ impl Open {
         block: &mut Vec<u8>,
     ) -> Result<bool> {
         if !self.fresh && self.fastx.is_none() {
-            return Ok(append(&mut self.content, block)? > 0);
+            return Ok(self.append(block)? > 0);
         }
         piece.clear();
-        append(&mut self.content, piece)?;
+        self.append(piece)?;
         if self.fresh {
             self.fastx = fastx(format, keying, piece)?;
             self.fresh = false;
@@ -140,20 +163,20 @@ impl Open {
         }
         Ok(!piece.is_empty())
     }
-}
 
-/// Appends what is read next, and says how many bytes that is; 0 at the end.
-fn append(content: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<usize> {
-    let before = buffer.len();
-    buffer.resize(before + BLOCK, 0);
-    let read = loop {
-        match content.read(&mut buffer[before..]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => break read,
-        }
-    };
-    buffer.truncate(before + *read.as_ref().unwrap_or(&0));
-    read
+    /// Appends what is read next, and says how many bytes that is; 0 at the end.
+    fn append(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let before = buffer.len();
+        buffer.resize(before + self.block_bytes, 0);
+        let read = loop {
+            match self.content.read(&mut buffer[before..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        buffer.truncate(before + *read.as_ref().unwrap_or(&0));
+        read
+    }
 }
 
 /// How sequences are found in a file that begins with this piece; `None` if its keys are no sequences.

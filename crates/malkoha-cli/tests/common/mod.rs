@@ -3,7 +3,8 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// A folder that is removed at the end.
 pub(crate) struct Scene(PathBuf);
@@ -59,7 +60,12 @@ impl Scene {
 
     /// Runs the program with this standard input.
     pub(crate) fn run_with(&self, args: &str, input: impl AsRef<[u8]>) -> Ran {
-        let mut child = self.spawn(args);
+        self.run_in_blocks(Blocks::default(), args, input)
+    }
+
+    /// Runs the program with this standard input, in blocks and batches of other sizes than usual.
+    pub(crate) fn run_in_blocks(&self, blocks: Blocks, args: &str, input: impl AsRef<[u8]>) -> Ran {
+        let mut child = blocks.spawn(self.command(args));
         let mut stdin = child.stdin.take().unwrap();
         let output = std::thread::scope(|scope| {
             let input = input.as_ref().to_vec();
@@ -72,12 +78,50 @@ impl Scene {
     }
 
     pub(crate) fn spawn(&self, args: &str) -> Child {
-        let mut command = self.command(args);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        Blocks::default().spawn(self.command(args))
     }
 
     pub(crate) fn folder(&self) -> &Path {
         &self.0
+    }
+}
+
+/// The sizes in which the program reads and stores, if not the usual ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Blocks {
+    pub(crate) bytes: Option<usize>,
+    pub(crate) keys: Option<usize>,
+}
+
+impl Blocks {
+    pub(crate) fn of_bytes(bytes: usize) -> Self {
+        Self { bytes: Some(bytes), keys: None }
+    }
+
+    pub(crate) fn spawn(self, mut command: Command) -> Child {
+        for (name, size) in [("MALKOHA_BLOCK_BYTES", self.bytes), ("MALKOHA_BATCH_KEYS", self.keys)] {
+            command.env_remove(name);
+            if let Some(size) = size {
+                command.env(name, size.to_string());
+            }
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+/// Waits for a program whose input is open and idle: it must end by itself, and soon.
+#[track_caller]
+pub(crate) fn ends_by_itself(child: &mut Child) -> ExitStatus {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if start.elapsed() > Duration::from_mins(1) {
+            let _ = child.kill();
+            panic!("it still waits for its input");
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

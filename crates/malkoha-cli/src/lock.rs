@@ -1,0 +1,75 @@
+//! Locks on filter files, so that of two changes at the same time none is lost.
+//!
+//! Whoever changes a filter locks its file, reads it, and replaces it. The lock belongs to the file and not to its name, so
+//! whoever has waited for one looks whether the name still leads to it, and if not begins again with the new file.
+//! Reading takes no lock: a name leads to a whole filter at every moment.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::Result;
+
+/// A locked file, until it is dropped.
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Locks a file, however long that takes; `None` if there is no file under this name.
+    #[cfg(unix)]
+    pub(crate) fn of(path: &Path) -> Result<Option<Self>> {
+        use anyhow::Context;
+        use std::io::ErrorKind;
+
+        loop {
+            let file = match File::open(path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                file => file.with_context(|| format!("cannot open {}", path.display()))?,
+            };
+            wait_for(&file, path).with_context(|| {
+                let path = path.display();
+                format!("cannot lock {path}, and without a lock changes made at the same time would be lost")
+            })?;
+            if is_named(&file, path) {
+                return Ok(Some(Self { _file: file }));
+            }
+        }
+    }
+
+    /// Elsewhere a locked file could not be replaced; there is no lock.
+    #[cfg(not(unix))]
+    #[expect(clippy::unnecessary_wraps, reason = "it can fail where there are locks")]
+    pub(crate) fn of(_: &Path) -> Result<Option<Self>> {
+        Ok(None)
+    }
+}
+
+/// Locks a file, and says so if somebody else has it.
+#[cfg(unix)]
+fn wait_for(file: &File, path: &Path) -> std::io::Result<()> {
+    use std::fs::TryLockError;
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            crate::message::say(format_args!(
+                "malkoha: waiting for another program that changes {}",
+                path.display()
+            ));
+            file.lock()
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Whether a name leads to this file.
+#[cfg(unix)]
+fn is_named(file: &File, path: &Path) -> bool {
+    matches!((file.metadata(), path.metadata()), (Ok(one), Ok(other)) if is_one_file(&one, &other))
+}
+
+/// Whether both are of the same file, by whatever names.
+#[cfg(unix)]
+pub(crate) fn is_one_file(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}

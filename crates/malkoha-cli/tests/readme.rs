@@ -1,0 +1,39 @@
+//! What README.md shows of the program, run as it stands there.
+#![cfg(unix)]
+
+mod common;
+
+use common::Scene;
+use std::path::Path;
+use std::process::Command;
+
+const README: &str = include_str!("../../../README.md");
+
+/// The first block of shell commands of a section.
+fn commands(section: &str) -> Vec<&'static str> {
+    let (_, section) = README.split_once(&format!("\n## {section}\n")).expect("there is such a section");
+    let (_, block) = section.split_once("```sh\n").expect("the section has a block of commands");
+    let (block, _) = block.split_once("```").expect("the block ends");
+    block.lines().collect()
+}
+
+#[test]
+fn the_commands_of_the_readme_work_one_after_the_other() {
+    let scene = Scene::new("readme");
+    let program = Path::new(env!("CARGO_BIN_EXE_malkoha")).parent().unwrap().to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([program].into_iter().chain(std::env::split_paths(&others))).unwrap();
+    let commands = commands("The program");
+    assert!(commands.iter().filter(|line| line.starts_with("malkoha ")).count() >= 8, "{commands:?}");
+    for line in commands {
+        let output = Command::new("sh")
+            .args(["-ec", line])
+            .current_dir(scene.folder())
+            .env("PATH", &path)
+            .output()
+            .expect("there is a shell");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{line}: {said}");
+    }
+    assert_eq!(scene.files(), ["candidates.txt", "words.malkoha", "words.txt.gz"]);
+}
