@@ -216,7 +216,7 @@ pub enum Error {
         copies: u64,
         /// Copies that the filter takes reliably.
         room: u64,
-        /// Copies that were still to be stored when one of them found no place.
+        /// Copies that are too many: those beyond what it takes reliably or, if it takes so many, those that found no place.
         left_over: u64,
     },
     /// Bytes that should be a filter are not, or are damaged.
@@ -342,8 +342,8 @@ impl fmt::Display for Error {
             ),
             Self::MergeFull { copies, room, left_over } => write!(
                 f,
-                "the filters hold {copies} copies together, and this one takes {room} reliably: it was full with \
-                 {left_over} still to be stored, and nothing has changed; merge into a larger filter or a chain"
+                "the filters hold {copies} copies together, and this one takes {room} reliably: {left_over} are \
+                 too many, and nothing has changed; merge into a larger filter or a chain"
             ),
             Self::Corrupt { part, offset, what } => write!(
                 f,

@@ -67,17 +67,15 @@ impl Filter {
         }
         loop {
             let room = geometry.capacity();
-            let next = next_size(&geometry);
             let mut left_over = copies.saturating_sub(room);
-            // Beyond what it takes reliably, a table is tried only if there is no larger one.
-            if left_over == 0 || next.is_err() {
+            if left_over == 0 {
                 match pour(&filters, geometry)? {
                     Poured::All(filter) => return Ok(filter),
                     // By chance, in a small table or with few fingerprints left.
-                    Poured::Not { stored } => left_over = copies - stored,
+                    Poured::Not { refused } => left_over = refused,
                 }
             }
-            geometry = next.map_err(|_| Error::MergeFull { copies, room, left_over })?;
+            geometry = next_size(&geometry).map_err(|_| Error::MergeFull { copies, room, left_over })?;
         }
     }
 }
@@ -100,20 +98,19 @@ fn next_size(geometry: &Geometry) -> Result<Geometry, Error> {
 enum Poured {
     /// It holds all of them.
     All(Filter),
-    /// It had no room for a copy after so many.
-    Not { stored: u64 },
+    /// It had no room for so many copies.
+    Not { refused: u64 },
 }
 
 /// A new filter with everything that these hold, all of whose keys have their places there.
 fn pour(filters: &[&Filter], geometry: Geometry) -> Result<Poured, Error> {
     let mut larger = Filter::new(geometry)?;
+    let mut refused = 0;
     for filter in filters {
         let copies = filter.engine().copies().ok_or_else(|| filter.unsupported("be doubled"))?;
         for copy in copies {
-            if store_copy(larger.engine_mut(), copy).is_err() {
-                return Ok(Poured::Not { stored: larger.len() });
-            }
+            refused += u64::from(store_copy(larger.engine_mut(), copy).is_err());
         }
     }
-    Ok(Poured::All(larger))
+    Ok(if refused == 0 { Poured::All(larger) } else { Poured::Not { refused } })
 }

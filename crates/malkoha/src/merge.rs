@@ -17,7 +17,7 @@ impl Filter {
     ///
     /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in
     /// both is there twice, and every stored copy can be removed. If not all copies find a place nothing
-    /// changes, bit for bit, and the error says how many were left; this needs room for a second table while
+    /// changes, bit for bit, and the error says how many are too many; this needs room for a second table while
     /// it lasts, and without it nothing changes either. The content depends on the two filters alone.
     ///
     /// Bloom kinds always have room. With one choice the result is, bit for bit, the filter that took all
@@ -36,8 +36,7 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        self.check_equal(other)?;
-        self.take_over(other, store_copy, |_, _| false)
+        self.take_over(other, Which::All)
     }
 
     /// Takes over what another filter holds and this one does not: a copy is left out if this filter already
@@ -59,18 +58,7 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), Error> {
-        if self.geometry().kind().is_bloom() {
-            return self.merge(other);
-        }
-        self.check_equal(other)?;
-        let known = |engine: &dyn Engine, (hash, value)| match engine.get(hash) {
-            Ok(values) => values.contains(&value),
-            Err(_) => engine.contains(hash),
-        };
-        let store = |engine: &mut dyn Engine, copy| {
-            if known(engine, copy) { Ok(()) } else { store_copy(engine, copy) }
-        };
-        self.take_over(other, store, known)
+        self.take_over(other, Which::Unknown)
     }
 
     /// Refuses a filter that cannot be merged with this one.
@@ -81,14 +69,9 @@ impl Filter {
         difference(self.geometry(), other.geometry()).map_or(Ok(()), |what| Err(Error::Geometries { what }))
     }
 
-    /// Stores every copy of another filter of equal layout, or none; copies that are `known` need not be
-    /// stored.
-    fn take_over(
-        &mut self,
-        other: &Self,
-        store: impl Fn(&mut dyn Engine, Copied) -> Result<(), Full>,
-        known: impl Fn(&dyn Engine, Copied) -> bool,
-    ) -> Result<(), Error> {
+    /// Takes over what another filter holds, or nothing at all.
+    pub(crate) fn take_over(&mut self, other: &Self, which: Which) -> Result<(), Error> {
+        self.check_equal(other)?;
         let (copies, room) = (self.len().saturating_add(other.len()), self.geometry().capacity());
         if self.geometry().kind().is_bloom() {
             if copies > MOST_COPIES {
@@ -99,18 +82,48 @@ impl Filter {
             return Ok(());
         }
         let before = self.try_clone()?;
-        let Some(mut rest) = other.engine().copies() else {
-            return Err(self.unsupported("be merged with another"));
+        let mut rest = other.copies();
+        let refuses = |filter: &mut Self, copy: Copied| {
+            which.wants(filter.engine(), copy) && store_copy(filter.engine_mut(), copy) == Err(Full)
         };
-        let Some(refused) = rest.find(|copy| store(self.engine_mut(), *copy) == Err(Full)) else {
+        if !rest.any(|copy| refuses(self, copy)) {
             return Ok(());
+        }
+        // Where there are too many for any luck, trying them all would cost a long walk for each that is refused.
+        let left_over = match before.excess(other, which) {
+            0 => 1 + rest.filter(|copy| refuses(self, *copy)).count() as u64,
+            excess => excess,
         };
-        // A table that has refused one copy is as good as full, and each further refusal would cost a whole
-        // walk.
-        let left = core::iter::once(refused).chain(rest).filter(|copy| !known(self.engine(), *copy));
-        let left_over = left.count() as u64;
         *self = before;
         Err(Error::MergeFull { copies, room, left_over })
+    }
+
+    /// Copies of another filter beyond what this one takes reliably.
+    pub(crate) fn excess(&self, other: &Self, which: Which) -> u64 {
+        let wanted = other.copies().filter(|copy| which.wants(self.engine(), *copy)).count() as u64;
+        self.len().saturating_add(wanted).saturating_sub(self.geometry().capacity())
+    }
+
+    fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {
+        self.engine().copies().expect("cuckoo filters know what they hold")
+    }
+}
+
+/// Which copies a merge takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    /// Those that are not there yet, in filters with values with the same value.
+    Unknown,
+}
+
+impl Which {
+    fn wants(self, engine: &dyn Engine, (hash, value): Copied) -> bool {
+        let known = || match engine.get(hash) {
+            Ok(values) => values.contains(&value),
+            Err(_) => engine.contains(hash),
+        };
+        self == Self::All || !known()
     }
 }
 
