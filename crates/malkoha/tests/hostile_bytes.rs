@@ -96,7 +96,7 @@ fn parts(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
 fn assembled(outline: &[u8], records: &[&[u8]]) -> Vec<u8> {
     let mut bytes = outline.to_vec();
     bytes[16..24].copy_from_slice(&(records.len() as u64).to_le_bytes());
-    records.iter().for_each(|record| bytes.extend_from_slice(record));
+    bytes.extend(records.concat());
     seal(&mut bytes);
     bytes
 }
