@@ -114,8 +114,9 @@ fn slices_do_what_single_calls_do() {
                 // Copies within a slice, copies of the slices before, and slices over several generations.
                 let length = [0, 1, 30, 1000][stream.below(4) as usize];
                 let keys: Vec<u64> = (0..length).map(|_| now * 100 + stream.below(length)).collect();
-                let (mut one_by_one, mut at_once) = (Vec::new(), vec![Inserted::Seen]);
-                keys.iter().for_each(|key| one_by_one.push(single.check_and_insert(key).unwrap()));
+                let one_by_one: Vec<_> =
+                    keys.iter().map(|key| single.check_and_insert(key).unwrap()).collect();
+                let mut at_once = vec![Inserted::Seen];
                 slices.check_and_insert_slice(&keys, &mut at_once).unwrap();
                 assert_eq!(at_once[1..], one_by_one, "{kind}");
                 assert!(slices == single, "{kind}");
