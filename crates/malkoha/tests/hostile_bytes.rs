@@ -60,8 +60,7 @@ fn forged_files_are_refused_or_harmless() {
     common::in_parallel(golden::files().into_iter().enumerate(), |(number, (_, bytes))| {
         let accepted = if is_compound(&bytes) { &compounds } else { &singles };
         let mut stream = Stream::new(number as u64);
-        // What is made of several filters has several times the uses.
-        for _ in 0..if is_compound(&bytes) { rounds / 4 } else { rounds } {
+        for _ in 0..rounds {
             let mut forged = bytes.clone();
             for _ in 0..=stream.below(3) {
                 damage(&mut forged, &mut stream);
