@@ -64,7 +64,9 @@ impl Filter {
     /// Refuses a filter that cannot be merged with this one.
     pub(crate) fn check_equal(&self, other: &Self) -> Result<(), Error> {
         if self.geometry().is_growing() || other.geometry().is_growing() {
-            return Err(Error::Growing { operation: "be merged with another" });
+            return Err(Error::Growing {
+                operation: "be merged into another, only put into one chain with it (merge_into_chain)",
+            });
         }
         difference(self.geometry(), other.geometry()).map_or(Ok(()), |what| Err(Error::Geometries { what }))
     }

@@ -172,8 +172,8 @@ impl Generations {
     }
 
     /// Does the same for every key of a slice, in order, and appends to `answers` what became of each; if a
-    /// key is refused, of each before it. Much quicker than one by one if the window is larger than the
-    /// caches.
+    /// key is refused, of each before it. Many keys at a time are looked up in the older generations, and for
+    /// the newest memory is asked for ahead.
     ///
     /// ```
     /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
