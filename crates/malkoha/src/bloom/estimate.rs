@@ -98,9 +98,9 @@ mod tests {
             }
         });
         for _ in 0..9 {
-            // Less than a second on a machine that has nothing else to do.
-            let answer = answer.recv_timeout(core::time::Duration::from_secs(60));
-            let (choices, rate, estimate) = answer.expect("an estimate within a minute");
+            // Generous: other programs may be running.
+            let answer = answer.recv_timeout(core::time::Duration::from_secs(120));
+            let (choices, rate, estimate) = answer.expect("an estimate within two minutes");
             assert!(estimate > 20_000.0 && estimate.is_finite(), "{choices} {rate}: {estimate}");
         }
     }
