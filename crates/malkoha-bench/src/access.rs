@@ -63,10 +63,11 @@ pub(crate) enum Scheme {
     /// The same, into the second-level cache.
     Far32,
     Far64,
+    Far128,
 }
 
 impl Scheme {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Plain,
         Self::Group16,
         Self::Group32,
@@ -77,6 +78,7 @@ impl Scheme {
         Self::Ring64,
         Self::Far32,
         Self::Far64,
+        Self::Far128,
     ];
 
     /// Every scheme works on a multiple of this many keys.
@@ -96,6 +98,7 @@ impl fmt::Display for Scheme {
             Self::Ring64 => "ring 64",
             Self::Far32 => "far 32",
             Self::Far64 => "far 64",
+            Self::Far128 => "far 128",
         })
     }
 }
@@ -318,6 +321,7 @@ fn visit<P: Pattern>(pattern: &mut P, scheme: Scheme, keys: Range<u64>) {
         Scheme::Ring64 => ring::<64, false, P>(pattern, keys),
         Scheme::Far32 => ring::<32, true, P>(pattern, keys),
         Scheme::Far64 => ring::<64, true, P>(pattern, keys),
+        Scheme::Far128 => ring::<128, true, P>(pattern, keys),
     });
 }
 

@@ -4,7 +4,7 @@ mod values;
 
 use core::fmt;
 
-use crate::bits::Words;
+use crate::bits::{Words, pages};
 use crate::bloom::Fill;
 use crate::chain::Chain;
 use crate::engine::{Counters, Engine, Inserted};
@@ -277,8 +277,7 @@ impl Filter {
 
     /// Hashes keys on several threads, in the stead of the hashes that were there.
     fn hash_all<K: Key + Sync>(&self, keys: &[K], hashes: &mut Vec<KeyHash>, threads: usize) {
-        // Every one of them is written below: what the last use has left need not be cleared.
-        hashes.resize(keys.len(), KeyHash::from_raw(0));
+        pages::resize(hashes, keys.len(), KeyHash::from_raw(0));
         let share = keys.len().div_ceil(threads).max(CHUNK);
         std::thread::scope(|scope| {
             let mut shares = keys.chunks(share).zip(hashes.chunks_mut(share));

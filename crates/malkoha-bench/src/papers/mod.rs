@@ -131,15 +131,21 @@ pub(crate) fn run(args: &AllArgs) -> Result<(), Box<dyn Error>> {
     let total: f64 = chosen.iter().map(minutes).sum();
     eprintln!("{} tables and figures, about {total:.0} minutes on two cores", chosen.len());
     let folders = folders(args);
+    let mut failed = Vec::new();
     for (at, exhibit) in chosen.iter().enumerate() {
         eprintln!("{} of {}: {}, about {:.1} minutes", at + 1, chosen.len(), exhibit.name, minutes(exhibit));
         let (start, origin) = (Instant::now(), Origin::here());
         let table = (exhibit.run)(size)?;
-        (exhibit.check)(&Record::of(&table, &origin)?).map_err(|what| format!("{}: {what}", exhibit.name))?;
+        // A record that does not hold what it must is the one that is wanted: it is written, and the run goes on.
         record::write(&folders.records, exhibit.name, &table, &origin)?;
+        if let Err(what) = (exhibit.check)(&Record::of(&table, &origin)?) {
+            eprintln!("  does not hold: {what}");
+            failed.push(format!("{}: {what}", exhibit.name));
+        }
         eprintln!("  {:.1} minutes", start.elapsed().as_secs_f64() / 60.0);
     }
-    tables::write(&tables::documents(&folders)?)
+    tables::write(&tables::documents(&folders)?)?;
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }
 }
 
 fn chosen(names: &[String]) -> Result<Vec<Exhibit>, Box<dyn Error>> {

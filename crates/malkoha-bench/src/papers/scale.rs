@@ -46,7 +46,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     let parts = [
         (&FAR[..], powers(least..=most - 1), size.pick(1, 2, 3)),
         (&FAR[..], powers(most..=most), 1),
-        (&NEAR[..], powers(least..=most - 1), size.pick(1, 2, 2)),
+        (&NEAR[..], powers(least..=size.pick(4, 7, 8)), size.pick(1, 2, 2)),
     ];
     let mut all: Option<Table> = None;
     for (kinds, keys, repeats) in parts {

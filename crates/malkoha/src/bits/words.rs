@@ -21,14 +21,13 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::error::Error;
 
+use super::pages::PAGE_BYTES;
+
 /// Bytes of a cache line, and the alignment of every table.
 pub(crate) const LINE_BYTES: usize = 64;
 
 /// Words beyond the last used one.
 const SPARE: u64 = 2;
-
-/// Buffers from this size on are mapped, aligned to this, and ask for pages of this size.
-const PAGE_BYTES: usize = 2 << 20;
 
 /// A fixed number of words, zero at birth.
 pub struct Words {
@@ -63,7 +62,7 @@ impl Words {
         (bytes / LINE_BYTES as u64 * (LINE_BYTES as u64 / 8)).saturating_sub(SPARE).checked_mul(64)
     }
 
-    /// A zeroed buffer for `bits` bits.
+    /// A zeroed buffer for `bits` bits. Large ones are mapped, aligned to large pages, and ask for them.
     pub(crate) fn zeroed(bits: u64) -> Result<Self, Error> {
         let bytes = Self::bytes_for(bits);
         usize::try_from(bytes)

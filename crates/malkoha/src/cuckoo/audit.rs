@@ -6,6 +6,7 @@
 
 use core::ops::Range;
 
+use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::words::mask;
 use crate::bits::{Words, lanes};
 use crate::engine::Flaw;
@@ -19,13 +20,12 @@ const BLOCK_WORDS: usize = 512;
 
 /// Counts the tags of a table; refuses those that no key has, or that are not where they belong.
 pub(super) fn audit(words: &Words, layout: &CuckooLayout) -> Result<u64, Flaw> {
-    let table = Audit { words, layout, essential: essential_bits(layout) };
+    let table = Audit { words, layout, essential: essential_bits(layout), cpu: Cpu::detect() };
     if layout.kind.is_sorted() {
         return table.buckets();
     }
     let occupied = match table.essential {
-        Some(essential) if 64 % layout.tag.bits == 0 => table.whole_words(essential)?,
-        Some(essential) => table.lanes(essential, 0..layout.slots)?,
+        Some(essential) => table.lanes(essential)?,
         None => table.slots(0..layout.slots)?,
     };
     if layout.kind.is_windowed() {
@@ -49,60 +49,42 @@ struct Audit<'a> {
     words: &'a Words,
     layout: &'a CuckooLayout,
     essential: Option<u64>,
+    cpu: Cpu,
 }
 
 impl Audit<'_> {
-    /// Counts the tags where lanes fill words: a block of words at a time.
-    fn whole_words(&self, essential: u64) -> Result<u64, Flaw> {
+    /// Counts the tags of all slots, a block of loads at a time.
+    fn lanes(&self, essential: u64) -> Result<u64, Flaw> {
         let bits = self.layout.tag.bits;
-        let in_a_word = u64::from(64 / bits);
-        let ones = lanes::ones(bits, 64 / bits);
-        let highs = ones << (bits - 1);
-        let essential = essential.wrapping_mul(ones);
+        // A field of up to 57 bits is in 8 bytes wherever it begins; where tags fill words, so are 64.
+        let in_a_load = if 64 % bits == 0 { 64 / bits } else { (57 / bits).max(1) };
+        let width = in_a_load * bits;
+        let ones = lanes::ones(bits, in_a_load);
+        let look = LookAtLanes { loads: &[], bits, ones, essential: essential.wrapping_mul(ones) };
         // Each lane counts its own tags, which it can as long as they are fewer than its values.
-        let block_words = usize::try_from(mask(bits)).map_or(BLOCK_WORDS, |most| most.min(BLOCK_WORDS));
-        let mut occupied = 0;
-        let mut slot = 0;
-        #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: the words are in memory")]
-        let full = (self.layout.slots / in_a_word) as usize;
-        for block in self.words[..full].chunks(block_words) {
-            let (mut counts, mut wrong) = (0, 0);
-            for &word in block {
-                let tags = lanes::nonzero_marks(word, ones, highs);
-                wrong |= tags ^ lanes::nonzero_marks(word & essential, ones, highs);
-                counts += tags >> (bits - 1);
+        let in_a_block = usize::try_from(mask(bits)).map_or(BLOCK_WORDS, |most| most.min(BLOCK_WORDS));
+        let mut block = [0; BLOCK_WORDS];
+        let (mut slot, mut occupied) = (0, 0);
+        loop {
+            let begins = (slot..self.layout.slots).step_by(in_a_load as usize);
+            let whole = begins.take_while(|slot| slot + u64::from(in_a_load) <= self.layout.slots);
+            let mut filled = 0;
+            for (load, slot) in block[..in_a_block].iter_mut().zip(whole) {
+                let at = slot * u64::from(bits);
+                *load = if width == 64 { self.words.word(at) } else { self.words.read(at, width) };
+                filled += 1;
             }
-            let end = slot + block.len() as u64 * in_a_word;
-            if wrong != 0 {
+            if filled == 0 {
+                return Ok(occupied + self.slots(slot..self.layout.slots)?);
+            }
+            let (counts, sound) = self.cpu.run(LookAtLanes { loads: &block[..filled], ..look });
+            let end = slot + filled as u64 * u64::from(in_a_load);
+            if !sound {
                 self.slots(slot..end)?;
             }
-            occupied += (0..64 / bits).map(|lane| counts >> (lane * bits) & mask(bits)).sum::<u64>();
+            occupied += (0..in_a_load).map(|lane| counts >> (lane * bits) & mask(bits)).sum::<u64>();
             slot = end;
         }
-        Ok(occupied + self.slots(slot..self.layout.slots)?)
-    }
-
-    /// Counts the tags of these slots, as many at a time as are read by one load.
-    fn lanes(&self, essential: u64, slots: Range<u64>) -> Result<u64, Flaw> {
-        let bits = self.layout.tag.bits;
-        // A field of up to 57 bits is in 8 bytes wherever it begins.
-        let most = (57 / bits).max(1);
-        let ones = lanes::ones(bits, most);
-        let highs = ones << (bits - 1);
-        let essential = essential.wrapping_mul(ones);
-        let (mut slot, mut occupied) = (slots.start, 0);
-        while slot < slots.end {
-            let lanes = most.min(u32::try_from(slots.end - slot).unwrap_or(most));
-            let content = self.words.read(slot * u64::from(bits), lanes * bits);
-            let tags = lanes::nonzero_marks(content, ones, highs);
-            let end = slot + u64::from(lanes);
-            if tags != lanes::nonzero_marks(content & essential, ones, highs) {
-                self.slots(slot..end)?;
-            }
-            occupied += u64::from(tags.count_ones());
-            slot = end;
-        }
-        Ok(occupied)
     }
 
     /// Counts the tags of these slots one by one.
@@ -158,29 +140,23 @@ impl Audit<'_> {
         Ok(occupied)
     }
 
-    /// Counts the tags of these buckets, whose rests fit one load, and says whether all are sound. No branch
-    /// depends on what they hold.
+    /// Counts the tags of these buckets, whose rests fit one load, and says whether all are sound.
     fn block_of_buckets(&self, places: Range<u64>, essential: u64) -> (u64, bool) {
         let (rest, fingerprints) = (self.layout.tag.bits - 4, self.layout.fingerprints);
         let width = u64::from(SortedBuckets::bucket_bits(self.layout.tag.bits));
-        let (mut occupied, mut wrong) = (0, 0);
-        for bit in places.map(|place| place * width) {
+        let mut buckets = [(0, 0); BLOCK_WORDS];
+        let mut beyond = 0;
+        let bits = places.map(|place| place * width);
+        let mut filled = 0;
+        for (bucket, bit) in buckets.iter_mut().zip(bits) {
             let number = self.words.read(bit, NUMBER_BITS);
-            let (upper, all) = (decode(number), self.words.read(bit + u64::from(NUMBER_BITS), 4 * rest));
-            let tag = |i: u32| (upper >> (4 * i) & 15) << rest | (all >> (i * rest) & mask(rest));
-            let tags = [tag(0), tag(1), tag(2), tag(3)];
-            wrong |= u64::from(number >= QUADRUPLES);
-            for pair in [(0, 1), (1, 2), (2, 3)] {
-                wrong |= u64::from(tags[pair.0] > tags[pair.1]);
-            }
-            for tag in tags {
-                let present = u64::from(tag != 0);
-                occupied += present;
-                // The essential bits of a tag of sorted buckets are its fingerprint, which counts from 1.
-                wrong |= present & u64::from((tag & essential).wrapping_sub(1) >= fingerprints);
-            }
+            beyond |= (QUADRUPLES - 1).wrapping_sub(number);
+            *bucket = (decode(number), self.words.read(bit + u64::from(NUMBER_BITS), 4 * rest));
+            filled += 1;
         }
-        (occupied, wrong == 0)
+        let (occupied, wrong) =
+            self.cpu.run(LookAtBuckets { buckets: &buckets[..filled], rest, essential, fingerprints });
+        (occupied, (beyond | wrong) >> 63 == 0)
     }
 
     /// The same one by one, saying what is wrong.
@@ -214,4 +190,72 @@ impl Audit<'_> {
             (upper >> (4 * i) & 15) << rest | below
         }))
     }
+}
+
+/// Counts the tags of lanes in each lane, and says whether all have a fingerprint.
+#[derive(Clone, Copy)]
+struct LookAtLanes<'a> {
+    loads: &'a [u64],
+    bits: u32,
+    ones: u64,
+    essential: u64,
+}
+
+impl Work for LookAtLanes<'_> {
+    const WIDE: bool = true;
+    type Output = (u64, bool);
+
+    #[inline(always)]
+    fn run(self, _: impl Vectors) -> (u64, bool) {
+        let highs = self.ones << (self.bits - 1);
+        let (mut counts, mut wrong) = (0, 0);
+        for &load in self.loads {
+            let tags = lanes::nonzero_marks(load, self.ones, highs);
+            wrong |= tags ^ lanes::nonzero_marks(load & self.essential, self.ones, highs);
+            counts += tags >> (self.bits - 1);
+        }
+        (counts, wrong == 0)
+    }
+}
+
+/// Counts the tags of sorted buckets, given as their highest and their other bits. The highest bit of the second
+/// answer is set if some are not in order, or have a fingerprint that no key has. No branch depends on what the buckets hold, and
+/// comparisons are subtractions: so the compiler looks at several buckets at a time.
+struct LookAtBuckets<'a> {
+    buckets: &'a [(u64, u64)],
+    rest: u32,
+    /// The bits of a fingerprint, which counts from 1, and the last of them.
+    essential: u64,
+    fingerprints: u64,
+}
+
+impl Work for LookAtBuckets<'_> {
+    const WIDE: bool = true;
+    type Output = (u64, u64);
+
+    #[inline(always)]
+    fn run(self, _: impl Vectors) -> (u64, u64) {
+        let rest = self.rest;
+        let (mut occupied, mut wrong) = (0, 0u64);
+        for &(upper, all) in self.buckets {
+            let tag = |i: u32| (upper >> (4 * i) & 15) << rest | (all >> (i * rest) & mask(rest));
+            let tags = [tag(0), tag(1), tag(2), tag(3)];
+            for i in 0..3 {
+                wrong |= tags[i + 1].wrapping_sub(tags[i]);
+            }
+            for tag in tags {
+                let (present, fingerprint) = (is_not_zero(tag), tag & self.essential);
+                occupied += present;
+                wrong |= is_not_zero(fingerprint).wrapping_sub(present);
+                wrong |= self.fingerprints.wrapping_sub(fingerprint);
+            }
+        }
+        (occupied, wrong)
+    }
+}
+
+/// 1 for numbers from 1 to 2^63, and 0 for 0.
+#[inline(always)]
+fn is_not_zero(number: u64) -> u64 {
+    number.wrapping_neg() >> 63
 }

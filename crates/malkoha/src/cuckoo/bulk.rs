@@ -14,7 +14,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::bits::Words;
+use crate::bits::{Words, pages};
 use crate::engine::Counters;
 use crate::error::Full;
 use crate::key::KeyHash;
@@ -24,7 +24,7 @@ use super::layout::CuckooLayout;
 use super::place::{Place, Placement};
 use super::table::{Entry, Swap, Table};
 use super::tag::Side;
-use super::walk::{Budget, End, Walk};
+use super::walk::{End, Walk};
 use super::{Cuckoo, Homes};
 
 /// Bytes of a region: with its neighbourhood it fits the L2 cache of common CPUs.
@@ -121,8 +121,7 @@ impl Cut {
         for end in &mut ends {
             begin += core::mem::replace(end, begin);
         }
-        // Every one of them is written below: what the last use has left need not be cleared.
-        sorted.resize(hashes.len(), KeyHash::from_raw(0));
+        pages::resize(sorted, hashes.len(), KeyHash::from_raw(0));
         sorted_values.resize(values.len(), 0);
         for (i, &hash) in hashes.iter().enumerate() {
             let at = &mut ends[region(hash)];
@@ -190,6 +189,22 @@ impl<T: Table> Table for Part<T> {
     }
 
     #[inline(always)]
+    fn slots_per_place(&self) -> u32 {
+        self.table.slots_per_place()
+    }
+
+    #[inline(always)]
+    fn is_windowed(&self) -> bool {
+        self.table.is_windowed()
+    }
+
+    #[inline(always)]
+    fn put_in_either(&mut self, entries: [Entry; 2]) -> bool {
+        debug_assert!(entries.iter().all(|entry| self.covers(entry.place)), "both places are in this part");
+        self.table.put_in_either(entries.map(|entry| self.inside(entry)))
+    }
+
+    #[inline(always)]
     fn put(&mut self, entry: Entry) -> bool {
         self.covers(entry.place) && self.table.put(self.inside(entry))
     }
@@ -229,7 +244,8 @@ impl<T: Table> Table for Part<T> {
 
     #[inline(always)]
     fn covers(&self, place: Place) -> bool {
-        (self.begin..self.end).contains(&place.0)
+        // Those before the part count as far behind it: one comparison.
+        place.0.wrapping_sub(self.begin) < self.end - self.begin
     }
 
     fn stride_bits(&self) -> u64 {
@@ -278,7 +294,7 @@ impl<T: Table> Work<T> {
         placement: &P,
         batch: Batch,
         stashed: impl Fn(Homes) -> bool,
-        budget: Budget,
+        most_steps: u32,
         full: &AtomicBool,
     ) {
         let hashes = batch.hashes;
@@ -308,17 +324,10 @@ impl<T: Table> Work<T> {
                 && (self.part.holds(entries[0]) || self.part.holds(entries[1]) || stashed(here))
             {
                 // It is there.
-            } else if self.part.put(entries[0]) || self.part.put(entries[1]) {
+            } else if self.part.put_in_either(entries) {
                 self.stored += 1;
             } else {
-                // If all 2l slots hold this very key, a walk leads nowhere.
-                let copies = self.part.count(entries[0]) + self.part.count(entries[1]);
-                let end = if copies < 2 * budget.slots {
-                    walk.make_room(placement, &mut self.part, (hash, entries), budget)
-                } else {
-                    End::Strayed
-                };
-                match end {
+                match walk.make_room(placement, &mut self.part, (hash, entries), most_steps) {
                     End::Room(steps) => {
                         self.counters.walked(steps);
                         self.stored += 1;
@@ -329,7 +338,7 @@ impl<T: Table> Work<T> {
                         continue;
                     }
                     End::Tired => self.tired += 1,
-                    End::Strayed => {}
+                    End::Strayed | End::Copies => {}
                 }
                 self.leftovers.push((hash, value));
                 if self.tired > MOST_TIRED {
@@ -386,7 +395,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 break;
             };
             let stashed = |homes| self.stash_count(homes) > 0;
-            work.store(&self.placement, keys, stashed, self.budget, &full);
+            work.store(&self.placement, keys, stashed, self.layout.max_steps, &full);
             done.lock().expect("no thread panics").push((number, work));
         };
         std::thread::scope(|scope| {

@@ -50,7 +50,7 @@ use place::Place;
 use stash::{Kept, Stash};
 use table::{Entry, Table};
 use tag::{Fingerprint, Side};
-use walk::{Budget, End, Walk};
+use walk::{End, Walk};
 
 /// Fan et al. 2014: XOR with a hash of the fingerprint, buckets.
 pub type ClassicCuckoo = Cuckoo<Xor, Slots<Dynamic>>;
@@ -118,7 +118,6 @@ pub struct Cuckoo<P, T> {
     table: T,
     stash: Stash,
     layout: CuckooLayout,
-    budget: Budget,
     len: u64,
     walk: Walk,
     cpu: Cpu,
@@ -137,11 +136,6 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             let what = "this layout belongs to another type of filter; use Filter, which finds the right one";
             return Err(Error::Option { kind: layout.kind, what });
         }
-        let budget = Budget {
-            slots: layout.slots_per_place,
-            steps: layout.max_steps,
-            windowed: layout.kind.is_windowed(),
-        };
         // Only subtables keep to themselves; elsewhere the whole table shares one stash.
         let group_bits = if layout.subtable_bits == 0 { u64::BITS } else { layout.subtable_bits };
         Ok(Self {
@@ -149,7 +143,6 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             table: T::new(layout, words),
             stash: Stash::new(layout.stash, group_bits),
             layout: *layout,
-            budget,
             len: 0,
             walk: Walk::default(),
             cpu: Cpu::detect(),
@@ -209,8 +202,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
     #[inline(always)]
     fn insert_at(&mut self, hash: KeyHash, homes: Homes, value: u16) -> Result<(), Full> {
-        if !self.table.put(homes.with(Side::First, value)) && !self.table.put(homes.with(Side::Second, value))
-        {
+        let entries = [homes.with(Side::First, value), homes.with(Side::Second, value)];
+        if !self.table.put_in_either(entries) {
             self.make_room(hash, homes, value)?;
         }
         self.len += 1;
@@ -220,15 +213,12 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Stores a key whose two places are full: by a walk, or else in the stash.
     #[cold]
     fn make_room(&mut self, hash: KeyHash, homes: Homes, value: u16) -> Result<(), Full> {
-        // If all 2l slots hold this very key, moving them around leads nowhere.
-        let copies = self.table.count(homes.on(Side::First)) + self.table.count(homes.on(Side::Second));
-        if copies < 2 * self.budget.slots {
-            let entries = [homes.with(Side::First, value), homes.with(Side::Second, value)];
-            let end = self.walk.make_room(&self.placement, &mut self.table, (hash, entries), self.budget);
-            if let End::Room(steps) = end {
-                self.counters.walked(steps);
-                return Ok(());
-            }
+        let key = (hash, [homes.with(Side::First, value), homes.with(Side::Second, value)]);
+        let most_steps = self.layout.max_steps;
+        let end = self.walk.make_room(&self.placement, &mut self.table, key, most_steps);
+        if let End::Room(steps) = end {
+            self.counters.walked(steps);
+            return Ok(());
         }
         let kept = self.kept(homes, value);
         if self.stash.put(kept) {
@@ -279,9 +269,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             let kept @ Kept { name, fingerprint, value } = self.stash.entries()[i];
             let second = self.placement.other(name, fingerprint, Side::First);
             let homes = Homes { first: name, second, fingerprint };
-            if self.table.put(homes.with(Side::First, value))
-                || self.table.put(homes.with(Side::Second, value))
-            {
+            if self.table.put_in_either([homes.with(Side::First, value), homes.with(Side::Second, value)]) {
                 self.stash.take(kept);
             }
         }

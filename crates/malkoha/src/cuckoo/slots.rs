@@ -12,6 +12,8 @@
 //! serves both: read the slots of a place as lanes of a word, compare them all at once with the tag that each
 //! lane would hold. If a place is wider than a word it is searched in several groups of lanes.
 
+use core::hint::select_unpredictable;
+
 use crate::bits::words::mask;
 use crate::bits::{Words, lanes};
 
@@ -192,6 +194,18 @@ impl<S: Shape> Slots<S> {
         found
     }
 
+    /// Whether some slot of a place holds what is sought there, in those bits that are in `relevant`. All groups are
+    /// compared before anything is decided.
+    #[inline(always)]
+    fn holds_in(&self, place: Place, sought: impl Fn(usize) -> u64, relevant: u64) -> bool {
+        let mut all = 0;
+        self.compare(place, sought, relevant, |_, marks| {
+            all |= marks;
+            false
+        });
+        all != 0
+    }
+
     /// What the lanes of each group hold if they hold an entry.
     #[inline(always)]
     fn sought(&self, entry: Entry) -> impl Fn(usize) -> u64 {
@@ -230,14 +244,8 @@ impl<S: Shape> Table for Slots<S> {
 
     #[inline(always)]
     fn holds(&self, entry: Entry) -> bool {
-        // All groups are compared before anything is decided.
-        let mut all = 0;
         let relevant = if S::VALUED { self.shape.search().keys } else { ALL };
-        self.compare(entry.place, self.sought(entry), relevant, |_, marks| {
-            all |= marks;
-            false
-        });
-        all != 0
+        self.holds_in(entry.place, self.sought(entry), relevant)
     }
 
     fn count(&self, entry: Entry) -> u32 {
@@ -247,10 +255,36 @@ impl<S: Shape> Table for Slots<S> {
     }
 
     #[inline(always)]
+    fn slots_per_place(&self) -> u32 {
+        self.shape.search().l
+    }
+
+    #[inline(always)]
+    fn is_windowed(&self) -> bool {
+        let search = self.shape.search();
+        search.stride < search.l
+    }
+
+    #[inline(always)]
     fn put(&mut self, entry: Entry) -> bool {
         let Some(slot) = self.find(entry.place, |_| 0) else { return false };
         self.write(entry.place, slot, self.tag(entry, slot));
         true
+    }
+
+    #[inline(always)]
+    fn put_in_either(&mut self, [first, second]: [Entry; 2]) -> bool {
+        let search = self.shape.search();
+        if search.lanes < search.l || !search.tag.bits.is_multiple_of(8) {
+            return self.put(first) || self.put(second);
+        }
+        // Which of the two it is cannot be foreseen while a table fills up. Where a look at a place is cheap, both
+        // are looked at and nothing branches.
+        let room = |place| self.holds_in(place, |_| 0, ALL);
+        let (here, there) = (room(first.place), room(second.place));
+        let place = select_unpredictable(here, first.place, second.place);
+        let side = select_unpredictable(here, first.side, second.side);
+        here | there && self.put(Entry { place, side, ..first })
     }
 
     #[inline(always)]

@@ -283,6 +283,16 @@ impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, 
     }
 
     #[inline(always)]
+    fn slots_per_place(&self) -> u32 {
+        4
+    }
+
+    #[inline(always)]
+    fn is_windowed(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
     fn put(&mut self, entry: Entry) -> bool {
         self.replace(entry.place, Tag::EMPTY, self.tag(entry))
     }

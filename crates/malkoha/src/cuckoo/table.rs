@@ -42,8 +42,21 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// How many copies of an entry its place holds, with any values.
     fn count(&self, entry: Entry) -> u32;
 
+    /// Slots of a place.
+    fn slots_per_place(&self) -> u32;
+
+    /// Whether places overlap, so that one who lives in a place may also fit elsewhere in it.
+    fn is_windowed(&self) -> bool;
+
     /// Puts an entry into an empty slot of its place; `false` if there is none.
     fn put(&mut self, entry: Entry) -> bool;
+
+    /// Puts a key into an empty slot of its first place, or else of its second; `false` if neither has one. A part of
+    /// a table must have both.
+    #[inline(always)]
+    fn put_in_either(&mut self, [first, second]: [Entry; 2]) -> bool {
+        self.put(first) || self.put(second)
+    }
 
     /// Takes one copy of an entry, with its value, out of its place; `false` if there is none.
     fn take(&mut self, entry: Entry) -> bool;

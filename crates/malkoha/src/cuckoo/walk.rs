@@ -41,6 +41,8 @@ pub(crate) enum End {
     Room(u64),
     /// With nothing, for the budget ran out. Everything is as it was.
     Tired,
+    /// Before it began: all slots of both places hold this very key, and moving copies around leads nowhere.
+    Copies,
     /// With nothing, for it left the part of the table that it may touch. Everything is as it was.
     Strayed,
 }
@@ -51,17 +53,6 @@ pub(crate) struct Walk {
     swaps: Vec<Swap>,
 }
 
-/// What stays the same during a walk.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
-    /// Slots of a place.
-    pub(crate) slots: u32,
-    /// Steps that a walk may take.
-    pub(crate) steps: u32,
-    /// Whether one who lives in a place may also fit elsewhere in it.
-    pub(crate) windowed: bool,
-}
-
 impl Walk {
     /// Makes room for a key whose two places, `homes`, are full, and puts it there.
     pub(crate) fn make_room<P: Placement, T: Table>(
@@ -69,20 +60,24 @@ impl Walk {
         placement: &P,
         table: &mut T,
         (hash, homes): (KeyHash, [Entry; 2]),
-        budget: Budget,
+        most_steps: u32,
     ) -> End {
+        let slots = table.slots_per_place();
+        if table.holds(homes[0]) && table.count(homes[0]) + table.count(homes[1]) == 2 * slots {
+            return End::Copies;
+        }
         let mut picks = Picks::new(hash);
         let mut homeless = homes[picks.pick(2) as usize];
         self.swaps.clear();
         let mut end = End::Tired;
-        for step in 1..=budget.steps {
-            let begin = picks.pick(budget.slots);
-            for turn in begin..begin + budget.slots {
+        for step in 1..=most_steps {
+            let begin = picks.pick(slots);
+            for turn in begin..begin + slots {
                 // A remainder without a division, and without a branch at a point that cannot be foreseen.
-                let rank = turn.min(turn.wrapping_sub(budget.slots));
+                let rank = turn.min(turn.wrapping_sub(slots));
                 let resident = table.resident(homeless.place, rank);
                 // In a window of its own a resident may also fit beside where it is.
-                if (budget.windowed && table.put(resident)) || table.put(moved(placement, resident)) {
+                if (table.is_windowed() && table.put(resident)) || table.put(moved(placement, resident)) {
                     table.swap(homeless, rank);
                     return End::Room(u64::from(step));
                 }

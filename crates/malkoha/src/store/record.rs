@@ -87,8 +87,8 @@ impl Opening {
     /// Refuses a filter whose content no history gives.
     pub(super) fn audit(&self, filter: &Filter) -> Result<(), Error> {
         let bits = self.header.geometry.table_bits().expect("looked at when the header was read");
-        let beyond = filter.engine().words().iter().zip((0u64..).step_by(64));
-        for (&word, begin) in beyond.skip(index(bits / 64)) {
+        let last = bits / 64;
+        for (&word, begin) in filter.engine().words()[index(last)..].iter().zip((64 * last..).step_by(64)) {
             let outside = if begin >= bits { word } else { word >> (bits - begin) };
             if outside != 0 {
                 let what = "a bit beyond the end of the table is set";
