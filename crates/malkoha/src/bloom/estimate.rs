@@ -55,8 +55,9 @@ fn chance(pattern: Pattern, key_bits: u32) -> f64 {
     }
 }
 
-/// Runs the model to the fill that is sought. Nearly full blocks end the search: they tell little. So do steps that set
-/// hardly a bit: with several choices nearly every key finds a block that has all its bits, and the fill creeps.
+/// Runs the model to the fill that is sought. Nearly full blocks end the search: they tell little. So do
+/// steps that set hardly a bit: with several choices nearly every key finds a block that has all its bits,
+/// and the fill creeps.
 fn keys_per_block_with_choices(layout: &BlockedLayout, share: f64) -> f64 {
     const STEP: f64 = 2.0;
     const MOST_SHARE: f64 = 0.999;
