@@ -155,7 +155,7 @@ mod tests {
                 got.append(block);
                 Ok(())
             };
-            run(lines.source(), threads, |block, result| std::mem::swap(block, result), sink).unwrap();
+            run(lines.source(), threads, std::mem::swap, sink).unwrap();
             assert!(got == expected, "{threads} threads");
         }
     }

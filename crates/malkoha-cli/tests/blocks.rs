@@ -5,6 +5,7 @@ mod common;
 use common::{Blocks, Scene, ends_by_itself, lines};
 use std::collections::HashSet;
 use std::io::Write;
+use std::time::Duration;
 
 /// Lines of all lengths around that of a block, empty ones and some that come again; no line end behind the last.
 fn text() -> String {
@@ -18,7 +19,7 @@ fn text() -> String {
 /// The first occurrence of every line.
 fn first_occurrences(text: &str) -> String {
     let mut seen = HashSet::new();
-    text.lines().filter(|line| seen.insert(*line)).map(|line| format!("{line}\n")).collect()
+    text.lines().filter(|line| seen.insert(*line)).flat_map(|line| [line, "\n"]).collect()
 }
 
 const BYTES: [usize; 5] = [1, 63, 64, 300, 4096];
@@ -58,6 +59,22 @@ fn streams_are_read_as_files_are() {
     for bytes in BYTES {
         let ran = scene.run_in_blocks(Blocks::of_bytes(bytes), "dedup -q --keys 10k --rate 1e-9", &text);
         assert!(ran.ok() == first_occurrences(&text), "blocks of {bytes} bytes");
+    }
+}
+
+#[test]
+fn a_stream_that_is_idle_has_not_ended() {
+    let scene = Scene::new("idle-stream");
+    for threads in [1, 2] {
+        let mut child = scene.spawn(&format!("dedup -q --keys 10k -j {threads} -"));
+        let mut input = child.stdin.take().unwrap();
+        for part in ["owl\nea", "gle\nowl\n", "cuckoo"] {
+            std::thread::sleep(Duration::from_millis(250));
+            input.write_all(part.as_bytes()).unwrap();
+        }
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "owl\neagle\ncuckoo\n", "{threads} threads");
     }
 }
 

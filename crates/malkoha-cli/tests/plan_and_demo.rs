@@ -4,6 +4,7 @@ mod common;
 
 use common::Scene;
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 
 #[test]
 fn plan_shows_every_kind_and_recommends_one() {
@@ -92,6 +93,20 @@ fn demo_measures_every_kind_and_leaves_a_filter_and_a_figure() {
     let figure = String::from_utf8(scene.read("malkoha-demo/demo.svg")).unwrap();
     assert!(figure.contains("limit 11.44") && !figure.contains("NaN"));
     assert_eq!(scene.run_with("query malkoha-demo/demo.malkoha", "17\n19999\n").ok(), "17\n19999\n");
+}
+
+#[test]
+fn rows_of_demo_appear_when_they_are_known() {
+    let scene = Scene::new("demo-rows");
+    let mut child = scene.spawn("demo --markdown --keys 200k -o made");
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap().matches(" | ").count(), 8);
+    assert_eq!(lines.next().unwrap().matches("---").count(), 1);
+    assert!(lines.next().unwrap().starts_with("| classic:4 | "));
+    assert!(!scene.path("made/demo.svg").exists(), "the first row is there before the last is known");
+    assert!(lines.any(|line| line.starts_with("| **sorted** | 12.5")), "the smallest is marked");
+    assert!(child.wait().unwrap().success());
+    assert!(scene.path("made/demo.svg").exists());
 }
 
 #[test]

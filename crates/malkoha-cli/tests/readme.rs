@@ -37,3 +37,17 @@ fn the_commands_of_the_readme_work_one_after_the_other() {
     }
     assert_eq!(scene.files(), ["candidates.txt", "words.malkoha", "words.txt.gz"]);
 }
+
+#[test]
+fn the_table_of_the_readme_is_that_of_demo() {
+    let scene = Scene::new("readme-table");
+    let table = scene.run("demo --markdown --keys 1000").ok();
+    let names = |table: &str| -> Vec<String> {
+        let rows = table.lines().filter(|line| line.starts_with("| ")).skip(2);
+        rows.filter_map(|row| row.split('|').nth(1)).map(|name| name.trim().replace('*', "")).collect()
+    };
+    let head = table.lines().next().unwrap();
+    let (_, shown) = README.split_once(head).expect("the README has a table with the columns of demo");
+    let (shown, _) = shown.split_once("\n\n").unwrap();
+    assert_eq!(names(&format!("{head}{shown}")), names(&table));
+}

@@ -100,9 +100,9 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     /// Asks for the memory that a hash will need.
     fn prefetch(&self, hash: KeyHash);
 
-    /// Stores all keys in the order that suits the memory; `sorted` is room for as many hashes. If one of them
-    /// finds no place the content is to be restored by the caller. `None` if there is no better order than the
-    /// given one.
+    /// Stores all keys in the order that suits the memory; `sorted` is room for as many hashes. If one of
+    /// them finds no place the content is to be restored by the caller. `None` if there is no better order
+    /// than the given one.
     fn insert_bulk(
         &mut self,
         hashes: &[KeyHash],
@@ -157,8 +157,8 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         None
     }
 
-    /// A hash and the value of every stored copy; the filter cannot tell the hash from that of the key that was
-    /// stored. `None` if this kind of filter does not know.
+    /// A hash and the value of every stored copy; the filter cannot tell the hash from that of the key that
+    /// was stored. `None` if this kind of filter does not know.
     fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {
         None
     }
@@ -191,7 +191,8 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     fn count_on(&mut self, counters: Counters) {
         let _ = counters;
     }
-    /// Moves keys together and gives memory back; says how many were moved. `None` if this kind of filter cannot.
+    /// Moves keys together and gives memory back; says how many were moved. `None` if this kind of filter
+    /// cannot.
     fn compact(&mut self) -> Option<u64> {
         None
     }
@@ -201,8 +202,8 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     }
     fn clone_box(&self) -> Box<dyn Engine>;
 
-    /// Sets the bits that are set in an engine of equal geometry, and counts its keys as its own; `false` if this
-    /// kind of filter is not made of bits.
+    /// Sets the bits that are set in an engine of equal geometry, and counts its keys as its own; `false` if
+    /// this kind of filter is not made of bits.
     fn merge_bits(&mut self, other: &dyn Engine) -> bool {
         let _ = other;
         false

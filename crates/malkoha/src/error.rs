@@ -163,7 +163,8 @@ pub enum Error {
         /// Keys given.
         keys: u64,
     },
-    /// A key was to be stored with a value, and found no room. The filter has not changed since the keys before it.
+    /// A key was to be stored with a value, and found no room. The filter has not changed since the keys
+    /// before it.
     Full {
         /// Keys of the same call that were stored before it.
         done: usize,
@@ -215,7 +216,7 @@ pub enum Error {
         copies: u64,
         /// Copies that the filter takes reliably.
         room: u64,
-        /// So many copies found no place, or more.
+        /// Copies that are too many: those beyond what it takes reliably or, if it takes so many, those that found no place.
         left_over: u64,
     },
     /// Bytes that should be a filter are not, or are damaged.
@@ -296,7 +297,8 @@ impl fmt::Display for Error {
             }
             Self::HashBits { needed } => write!(
                 f,
-                "places and fingerprints need {needed} bits but a hash has 64; ask for fewer keys or a higher rate"
+                "places and fingerprints need {needed} bits but a hash has 64; ask for fewer keys or a \
+                 higher rate"
             ),
             Self::TooLarge { keys } => {
                 write!(f, "a filter for {keys} keys has more slots than can be counted; ask for fewer keys")
@@ -311,23 +313,21 @@ impl fmt::Display for Error {
             }
             Self::SlotBits { value_bits } => write!(
                 f,
-                "a tag for this rate and a value of {value_bits} bits do not fit the 64 bits of a slot; ask for a higher rate \
-                 or narrower values"
+                "a tag for this rate and a value of {value_bits} bits do not fit the 64 bits of a slot; ask \
+                 for a higher rate or narrower values"
             ),
             Self::Value { got, bits } => write!(
                 f,
-                "the value {got} does not fit the {bits} bits that this filter has for values; plan it with more, or store \
-                 a smaller value"
+                "the value {got} does not fit the {bits} bits that this filter has for values; plan it with more, \
+                 or store a smaller value"
             ),
             Self::NoValues => {
                 f.write_str("this filter has no values; plan it with Spec::values, of a cuckoo kind")
             }
-            Self::Allocation { bytes } => {
-                write!(
-                    f,
-                    "the system did not give {bytes} bytes of memory; ask for fewer keys or a higher rate"
-                )
-            }
+            Self::Allocation { bytes } => write!(
+                f,
+                "the system did not give {bytes} bytes of memory; ask for fewer keys or a higher rate"
+            ),
             Self::Unsupported { kind, operation } => {
                 let other = if kind.is_bloom() { "cuckoo kind, such as sorted" } else { "Bloom kind" };
                 write!(f, "a {kind} filter cannot {operation}; build one of a {other}")
@@ -337,17 +337,18 @@ impl fmt::Display for Error {
             }
             Self::Geometries { what } => write!(
                 f,
-                "the filters differ in {what}; only filters of equal layout and seed can be merged: plan once and build all of \
-                 them from that geometry"
+                "the filters differ in {what}; only filters of equal layout and seed can be merged: plan once and \
+                 build all of them from that geometry"
             ),
             Self::MergeFull { copies, room, left_over } => write!(
                 f,
-                "the filters hold {copies} copies together, and this one takes {room} reliably: {left_over} or more \
-                 are too many, and nothing has changed; merge into a larger filter"
+                "the filters hold {copies} copies together, and this one takes {room} reliably: {left_over} are \
+                 too many, and nothing has changed; merge into a larger filter or a chain"
             ),
             Self::Corrupt { part, offset, what } => write!(
                 f,
-                "damaged, or no filter: {part} at byte {offset}: {what}; take another copy or build the filter again"
+                "damaged, or no filter: {part} at byte {offset}: {what}; take another copy or build the \
+                 filter again"
             ),
             Self::Newer { part, offset, what } => {
                 write!(
@@ -365,8 +366,8 @@ impl fmt::Display for Error {
             Self::UnknownKind { got } => write!(
                 f,
                 "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, \
-                 sorted, bloom or blocked, with slots per place or choices behind a colon where they vary, as in \
-                 windowed:2 or blocked:3"
+                 sorted, bloom or blocked, with slots per place or choices behind a colon where they vary, as \
+                 in windowed:2 or blocked:3"
             ),
         }
     }

@@ -15,7 +15,23 @@ use crate::select;
 use crate::stats::Stats;
 
 /// Keys that are hashed before the first of them is looked up.
-const CHUNK: usize = 2048;
+pub(crate) const CHUNK: usize = 2048;
+
+/// Hashes keys a chunk at a time and has `ask` answer for each chunk; the slices have equal lengths.
+pub(crate) fn ask_in_chunks<K: Key>(
+    keys: &[K],
+    answers: &mut [bool],
+    hasher: &KeyHasher,
+    ask: impl Fn(&[KeyHash], &mut [bool]),
+) {
+    let mut hashes = [KeyHash::from_raw(0); CHUNK];
+    for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = key.hash(hasher);
+        }
+        ask(&hashes[..keys.len()], answers);
+    }
+}
 
 /// Threads beyond which none is of use: there are not more parts of a table.
 const MOST_THREADS: usize = 16;
@@ -28,8 +44,8 @@ pub(crate) const BULK: usize = 1 << 24;
 /// # The guarantee
 ///
 /// Every key whose insert answered stored is found until it is removed, and a refused insert changes nothing.
-/// This holds as long as `remove` is called only for stored keys, once for each stored copy. Two hazards belong
-/// to filters as such:
+/// This holds as long as `remove` is called only for stored keys, once for each stored copy. Two hazards
+/// belong to filters as such:
 ///
 /// - A key that [`insert_unique`](Self::insert_unique) answered [`Seen`](Inserted::Seen) is *not* stored.
 ///   Removing it takes away the fingerprint of the key that it looks like.
@@ -83,9 +99,14 @@ impl Filter {
         &mut *self.engine
     }
 
-    /// Puts another engine of the same geometry in the stead of its own.
-    pub(crate) fn put_engine(&mut self, engine: Box<dyn Engine>) {
-        self.engine = engine;
+    /// A copy of a filter that does not grow, if the system has the memory.
+    pub(crate) fn try_clone(&self) -> Result<Self, Error> {
+        let mut copy = Words::zeroed(self.geometry.table_bits().expect("a table in memory can be counted"))?;
+        copy.copy_from_slice(self.engine.words());
+        let mut copy = Self::in_words(self.geometry, copy)?;
+        copy.engine.restore(self.len(), self.engine.stash_entries());
+        copy.engine.count_on(self.engine.counters());
+        Ok(copy)
     }
 
     /// The exact numbers of this filter.
@@ -100,10 +121,10 @@ impl Filter {
         &self.hasher
     }
 
-    /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds always
-    /// have room. Growing filters have until the system has no more memory or, for cuckoo kinds, a hash no more bits:
-    /// places times fingerprints stay within 2^64. A growing filter of a Bloom kind does not store a key again that
-    /// it already finds.
+    /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds
+    /// always have room. Growing filters have until the system has no more memory or, for cuckoo kinds, a
+    /// hash no more bits: places times fingerprints stay within 2^64. A growing filter of a Bloom kind does
+    /// not store a key again that it already finds.
     ///
     /// A key can be stored several times: 2l copies fit for sure into an otherwise empty filter. Each copy
     /// must be removed once.
@@ -114,8 +135,8 @@ impl Filter {
 
     /// Stores a key unless the filter already answers that it is there.
     ///
-    /// A key that was [`Seen`](Inserted::Seen) is not stored, and must not be removed: it may only look like a
-    /// stored one.
+    /// A key that was [`Seen`](Inserted::Seen) is not stored, and must not be removed: it may only look like
+    /// a stored one.
     ///
     /// ```
     /// use malkoha::{Inserted, Spec};
@@ -137,8 +158,8 @@ impl Filter {
         self.engine.contains(key.hash(&self.hasher))
     }
 
-    /// Removes one copy of a key, in filters with values one with value 0; `false` if none was there, and then
-    /// nothing has changed.
+    /// Removes one copy of a key, in filters with values one with value 0; `false` if none was there, and
+    /// then nothing has changed.
     ///
     /// Only for keys that are stored: removing another key that happens to look the same makes the stored one
     /// disappear.
@@ -192,8 +213,8 @@ impl Filter {
         })
     }
 
-    /// Stores all keys of a slice, in whatever order suits the memory, on so many threads. If one of them finds
-    /// no place, none is stored and the filter is as it was, bit for bit.
+    /// Stores all keys of a slice, in whatever order suits the memory, on so many threads. If one of them
+    /// finds no place, none is stored and the filter is as it was, bit for bit.
     ///
     /// In filters larger than the caches, with places that are near each other ([`Offsets::Local`] and
     /// [`Offsets::Near`](crate::Offsets::Near), and [`Kind::Simplified`](crate::Kind::Simplified)), this is
@@ -229,13 +250,13 @@ impl Filter {
         })
     }
 
-    /// Stores all keys of a slice that are not there yet, in whatever order suits the memory, on so many threads, and
-    /// says how many were stored. If one of them finds no place, those that were stored until then stay, as with
-    /// [`insert_unique_slice`](Self::insert_unique_slice).
+    /// Stores all keys of a slice that are not there yet, in whatever order suits the memory, on so many
+    /// threads, and says how many were stored. If one of them finds no place, those that were stored until
+    /// then stay, as with [`insert_unique_slice`](Self::insert_unique_slice).
     ///
-    /// A key that was left out is not stored, and must not be removed: it may only look like a stored one. The content
-    /// depends on the keys and their order, not on the number of threads. As quick as [`extend`](Self::extend)
-    /// except for growing filters, and needs no second table.
+    /// A key that was left out is not stored, and must not be removed: it may only look like a stored one.
+    /// The content depends on the keys and their order, not on the number of threads. As quick as
+    /// [`extend`](Self::extend) except for growing filters, and needs no second table.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).build()?;
@@ -317,13 +338,9 @@ impl Filter {
         {
             return;
         }
-        let mut hashes = [KeyHash::from_raw(0); CHUNK];
-        for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = key.hash(&self.hasher);
-            }
-            self.engine.contains_batch(&hashes[..keys.len()], answers);
-        }
+        ask_in_chunks(keys, answers, &self.hasher, |hashes, answers| {
+            self.engine.contains_batch(hashes, answers);
+        });
     }
 
     /// Removes one copy of every key of a slice; returns how many were there.
@@ -368,7 +385,8 @@ impl Filter {
     }
 
     /// An estimate of the number of different keys from the set bits, for Bloom kinds: where
-    /// [`len`](Self::len) counts a key as often as it was inserted, this counts it once. Reads the whole table.
+    /// [`len`](Self::len) counts a key as often as it was inserted, this counts it once. Reads the whole
+    /// table.
     ///
     /// ```
     /// use malkoha::{Kind, Spec};
@@ -382,12 +400,13 @@ impl Filter {
         self.engine.estimate_keys().ok_or_else(|| self.unsupported("be judged by its set bits"))
     }
 
-    /// Moves keys of a growing filter from newer tables to older ones where removals have left room, and gives the
-    /// memory of tables back that are empty then; says how many keys were moved. For other cuckoo filters there is
-    /// nothing to do; Bloom kinds cannot.
+    /// Moves keys of a growing filter from newer tables to older ones where removals have left room, and
+    /// gives the memory of tables back that are empty then; says how many keys were moved. For other cuckoo
+    /// filters there is nothing to do; Bloom kinds cannot.
     ///
-    /// All keys stay where lookups find them, and the rate stays below the promise: no table takes more keys than
-    /// its part of the rate allows. Takes a walk through the newer tables, and 16 bytes for each key that can move.
+    /// All keys stay where lookups find them, and the rate stays below the promise: no table takes more keys
+    /// than its part of the rate allows. Takes a walk through the newer tables, and 16 bytes for each key
+    /// that can move.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(1000, 0.001).growing().build()?;

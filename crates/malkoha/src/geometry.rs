@@ -45,11 +45,16 @@ impl Geometry {
 
     /// The geometry of a chain that begins with this one, at a promise that leaves room for all later links.
     pub(crate) fn growing(self, growth: Growth) -> Self {
-        Self { rate: self.rate / share(0), growth: Some(growth), ..self }
+        self.growing_at(growth, self.rate / share(0))
     }
 
-    /// The geometry of a table with twice the places and half the fingerprints, for twice the keys at twice the
-    /// rate; `None` if there is none.
+    /// The geometry of a chain that begins with this one, at this promise.
+    pub(crate) fn growing_at(self, growth: Growth, rate: f64) -> Self {
+        Self { rate, growth: Some(growth), ..self }
+    }
+
+    /// The geometry of a table with twice the places and half the fingerprints, for twice the keys at twice
+    /// the rate; `None` if there is none.
     pub(crate) fn doubled(&self) -> Option<Self> {
         let layout = self.cuckoo().filter(|_| !self.is_growing())?.doubled()?;
         let keys = self.keys.checked_mul(2)?.min(layout.slots);
@@ -70,8 +75,9 @@ impl Geometry {
         }
     }
 
-    /// Whether the filter grows when it is full: [`Spec::growing`](crate::Spec::growing). The keys, the layout and
-    /// the memory are then those that it begins with, the rate is the promise for any number of keys.
+    /// Whether the filter grows when it is full: [`Spec::growing`](crate::Spec::growing). The keys, the
+    /// layout and the memory are then those that it begins with, the rate is the promise for any number of
+    /// keys.
     #[must_use]
     pub fn is_growing(&self) -> bool {
         self.growth.is_some()
@@ -185,8 +191,8 @@ impl Geometry {
         theory::threshold(self.kind())
     }
 
-    /// The keys that it takes reliably, which may be more than planned: up to 0.98 of the threshold, or whatever
-    /// [`theory::planned_load`] says; for Bloom kinds, the planned number.
+    /// The keys that it takes reliably, which may be more than planned: up to 0.98 of the threshold, or
+    /// whatever [`theory::planned_load`] says; for Bloom kinds, the planned number.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         let Layout::Cuckoo(layout) = self.layout else { return self.keys };
@@ -195,7 +201,8 @@ impl Geometry {
         reliable.max(self.keys)
     }
 
-    /// The rate that theory predicts when n keys are in; for growing filters, if they came one by one. Bloom kinds may hold more than the planned keys.
+    /// The rate that theory predicts when n keys are in; for growing filters, if they came one by one. Bloom
+    /// kinds may hold more than the planned keys.
     #[must_use]
     pub fn predicted_rate(&self, n: u64) -> f64 {
         if let Some(growth) = self.growth {

@@ -1,7 +1,7 @@
 //! Larger tables for what is stored, without the keys: places are bought with fingerprint bits.
 //!
-//! `cuckoo/doubled.rs` has the arithmetic. A filter tells a hash for every stored copy, and the larger table stores it
-//! as if it were the key's own.
+//! `cuckoo/doubled.rs` has the arithmetic. A filter tells a hash for every stored copy, and the larger table
+//! stores it as if it were the key's own.
 
 use crate::error::Error;
 use crate::filter::Filter;
@@ -10,13 +10,13 @@ use crate::merge::store_copy;
 
 impl Filter {
     /// Doubles the table: twice the places, each tag a bit shorter, for twice the keys. Only for
-    /// [`Flexible`](crate::Kind::Flexible), [`Windowed`](crate::Kind::Windowed) and [`Sorted`](crate::Kind::Sorted)
-    /// filters that do not grow by themselves.
+    /// [`Flexible`](crate::Kind::Flexible), [`Windowed`](crate::Kind::Windowed) and
+    /// [`Sorted`](crate::Kind::Sorted) filters that do not grow by themselves.
     ///
-    /// The rate for the keys that are in stays what it is, and doubles when they do: a bit of the fingerprint says in
-    /// which half of its old place a key is now, and no longer tells keys apart. [`geometry`](Self::geometry) has
-    /// the new promise. Where keys are at hand a filter built anew has a better rate. Needs room for both tables
-    /// while it lasts; if something fails nothing changes.
+    /// The rate for the keys that are in stays what it is, and doubles when they do: a bit of the fingerprint
+    /// says in which half of its old place a key is now, and no longer tells keys apart.
+    /// [`geometry`](Self::geometry) has the new promise. Where keys are at hand a filter built anew has a
+    /// better rate. Needs room for both tables while it lasts; if something fails nothing changes.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -38,20 +38,20 @@ impl Filter {
         Ok(())
     }
 
-    /// A new filter that holds everything of this one and of others, with as many times the places, a power of two,
-    /// as all copies need; perhaps once. All must have the same layout and seed, of the kinds that
+    /// A new filter that holds everything of this one and of others, with as many times the places, a power
+    /// of two, as all copies need; perhaps once. All must have the same layout and seed, of the kinds that
     /// [`double`](Self::double) serves.
     ///
-    /// The places are bought with bits of the fingerprint: with m times the places the promised rate, for m times the
-    /// keys, is m times as high, and the new filter's [`geometry`](Self::geometry) says so. Multiplicities are kept,
-    /// and every stored copy can be removed. Where the rate must stay what it is, ask the filters one after the other
-    /// instead.
+    /// The places are bought with bits of the fingerprint: with m times the places the promised rate, for m
+    /// times the keys, is m times as high, and the new filter's [`geometry`](Self::geometry) says so.
+    /// Multiplicities are kept, and every stored copy can be removed. Where the fingerprints must stay as
+    /// long as they are, put the filters into a [chain](Self::merge_into_chain) instead.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};
     /// let spec = Spec::new(1000, 0.0001);
     /// let parts: Vec<Filter> =
-    ///     (0..3u64).map(|i| spec.build_from(&(1000 * i..1000 * (i + 1)).collect::<Vec<_>>())).collect::<Result<_, _>>()?;
+    ///     (0..3u64).map(|i| spec.build_from(&Vec::from_iter(1000 * i..1000 * (i + 1)))).collect::<Result<_, _>>()?;
     /// let all = parts[0].merge_into_larger(&[&parts[1], &parts[2]])?;
     /// assert!((0..3000u64).all(|key| all.contains(&key)));
     /// assert_eq!(all.geometry().rate(), 0.0004, "four times the places, four times the rate");
@@ -72,7 +72,7 @@ impl Filter {
                 match pour(&filters, geometry)? {
                     Poured::All(filter) => return Ok(filter),
                     // By chance, in a small table or with few fingerprints left.
-                    Poured::Not { stored } => left_over = copies - stored,
+                    Poured::Not { refused } => left_over = refused,
                 }
             }
             geometry = next_size(&geometry).map_err(|_| Error::MergeFull { copies, room, left_over })?;
@@ -98,20 +98,19 @@ fn next_size(geometry: &Geometry) -> Result<Geometry, Error> {
 enum Poured {
     /// It holds all of them.
     All(Filter),
-    /// It had no room for a copy after so many.
-    Not { stored: u64 },
+    /// It had no room for so many copies.
+    Not { refused: u64 },
 }
 
 /// A new filter with everything that these hold, all of whose keys have their places there.
 fn pour(filters: &[&Filter], geometry: Geometry) -> Result<Poured, Error> {
     let mut larger = Filter::new(geometry)?;
+    let mut refused = 0;
     for filter in filters {
         let copies = filter.engine().copies().ok_or_else(|| filter.unsupported("be doubled"))?;
         for copy in copies {
-            if store_copy(larger.engine_mut(), copy).is_err() {
-                return Ok(Poured::Not { stored: larger.len() });
-            }
+            refused += u64::from(store_copy(larger.engine_mut(), copy).is_err());
         }
     }
-    Ok(Poured::All(larger))
+    Ok(if refused == 0 { Poured::All(larger) } else { Poured::Not { refused } })
 }

@@ -1,7 +1,7 @@
 //! Membership filters that never lose a key.
 //!
-//! A filter answers "is this key in the set?" from a few bits per key: `false` is certain, `true` is wrong with
-//! a rate that you choose.
+//! A filter answers "is this key in the set?" from a few bits per key: `false` is certain, `true` is wrong
+//! with a rate that you choose.
 //!
 //! # Keys that come and go: the cuckoo family
 //!
@@ -59,8 +59,8 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! [`Spec::growing`] says what growth costs, [`Filter::double`] and [`Filter::rebuild_from`] are the alternatives;
-//! [`Generations`] says what a window guarantees.
+//! [`Spec::growing`] says what growth costs, [`Filter::double`] and [`Filter::rebuild_from`] are the
+//! alternatives; [`Generations`] says what a window guarantees.
 //!
 //! # Many threads at once
 //!
@@ -76,7 +76,8 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! [`Sharded`] takes `&self` for everything; lookups wait for no lookup, inserts only for those in the same shard.
+//! [`Sharded`] takes `&self` for everything; lookups wait for no lookup, inserts only for those in the same
+//! shard.
 //!
 //! # Keeping and merging
 //!
@@ -93,8 +94,8 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! [`Filter::save`] and [`Filter::open`] do the same with files, [`Filter::map`] leaves the filter in its file. What
-//! was damaged, or was never a filter, is refused.
+//! [`Filter::save`] and [`Filter::open`] do the same with files, [`Filter::map`] leaves the filter in its
+//! file. What was damaged, or was never a filter, is refused.
 //!
 //! # A value beside every key
 //!
@@ -124,10 +125,10 @@
 //!
 //! # Where things are
 //!
-//! [`Spec`] is what you wish, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Sharded`] the
-//! same for many threads, [`Stats`] what it says of itself, [`metrics`] the same for
-//! Prometheus. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes
-//! in hand, [`theory`] the formulas.
+//! [`Spec`] is what you wish, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Sharded`]
+//! the same for many threads, [`Stats`] what it says of itself, [`metrics`] the same for Prometheus. [`Key`]
+//! is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes in hand, [`theory`] the
+//! formulas.
 
 pub mod bloom;
 pub mod cuckoo;

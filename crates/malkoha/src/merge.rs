@@ -1,8 +1,9 @@
 //! Merging: one filter takes over what another holds, without the keys.
 //!
-//! A cuckoo filter knows of each stored copy its first place and its fingerprint, which is all that another filter
-//! of the same geometry would know of that key. So it tells a hash that leads there, and the other stores it as
-//! if it were the key's own, with the value that the copy has, if filters have values. Bloom filters take over each other's set bits.
+//! A cuckoo filter knows of each stored copy its first place and its fingerprint, which is all that another
+//! filter of the same geometry would know of that key. So it tells a hash that leads there, and the other
+//! stores it as if it were the key's own, with the value that the copy has, if filters have values. Bloom
+//! filters take over each other's set bits.
 
 use crate::engine::Engine;
 use crate::error::{Error, Full};
@@ -11,20 +12,17 @@ use crate::geometry::{Geometry, Layout};
 use crate::key::KeyHash;
 use crate::store::MOST_COPIES;
 
-/// Refused copies after which a merge has seen enough: each may have cost a walk of thousands of steps.
-const MOST_REFUSED: usize = 32;
-
 impl Filter {
     /// Takes over everything that another filter holds. Both must have the same layout and seed.
     ///
-    /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in both
-    /// is there twice, and every stored copy can be removed. If not all copies find a place nothing changes, bit for
-    /// bit, and the error says how many are too many; this needs room for a second table while it lasts. The
-    /// content depends on the two filters alone.
+    /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in
+    /// both is there twice, and every stored copy can be removed. If not all copies find a place nothing
+    /// changes, bit for bit, and the error says how many are too many; this needs room for a second table while
+    /// it lasts, and without it nothing changes either. The content depends on the two filters alone.
     ///
-    /// Bloom kinds always have room. With one choice the result is, bit for bit, the filter that took all keys
-    /// itself; with several it has some more bits set, because each of the two chose blocks without knowing
-    /// the keys of the other. The length becomes the sum of both.
+    /// Bloom kinds always have room. With one choice the result is, bit for bit, the filter that took all
+    /// keys itself; with several it has some more bits set, because each of the two chose blocks without
+    /// knowing the keys of the other. The length becomes the sum of both.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -38,21 +36,16 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        self.check_equal(other)?;
-        let (copies, most) = (self.len().saturating_add(other.len()), self.most_copies());
-        if copies > most {
-            let room = self.geometry().capacity();
-            return Err(Error::MergeFull { copies, room, left_over: copies - most });
-        }
-        self.take_over(other, store_copy)
+        self.take_over(other, Which::All)
     }
 
     /// Takes over what another filter holds and this one does not: a copy is left out if this filter already
-    /// answers that it is there, in filters with values with the same value. For Bloom kinds the same as [`merge`](Self::merge).
+    /// answers that it is there, in filters with values with the same value. For Bloom kinds the same as
+    /// [`merge`](Self::merge).
     ///
-    /// The result is *not safe for removals*: a key that was left out only looks like one that is there, and one that
-    /// is in both is there once. Removing it for one of them makes it disappear for the other, and perhaps makes
-    /// another key disappear. Otherwise as for [`merge`](Self::merge).
+    /// The result is *not safe for removals*: a key that was left out only looks like one that is there, and
+    /// one that is in both is there once. Removing it for one of them makes it disappear for the other, and
+    /// perhaps makes another key disappear. Otherwise as for [`merge`](Self::merge).
     ///
     /// ```
     /// use malkoha::Spec;
@@ -65,56 +58,82 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), Error> {
-        if self.geometry().kind().is_bloom() {
-            return self.merge(other);
-        }
-        self.check_equal(other)?;
-        self.take_over(other, |engine, (hash, value)| match engine.get(hash) {
-            Ok(values) if values.contains(&value) => Ok(()),
-            Ok(_) => store_copy(engine, (hash, value)),
-            Err(_) => engine.insert_unique(hash).map(|_| ()),
-        })
+        self.take_over(other, Which::Unknown)
     }
 
     /// Refuses a filter that cannot be merged with this one.
     pub(crate) fn check_equal(&self, other: &Self) -> Result<(), Error> {
         if self.geometry().is_growing() || other.geometry().is_growing() {
-            return Err(Error::Growing { operation: "be merged with another" });
+            return Err(Error::Growing {
+                operation: "be merged into another, only put into one chain with it (merge_into_chain)",
+            });
         }
         difference(self.geometry(), other.geometry()).map_or(Ok(()), |what| Err(Error::Geometries { what }))
     }
 
-    /// Stores every copy of another filter of equal layout, or none.
-    fn take_over(
-        &mut self,
-        other: &Self,
-        store: impl Fn(&mut dyn Engine, (KeyHash, u16)) -> Result<(), Full>,
-    ) -> Result<(), Error> {
-        if self.engine_mut().merge_bits(other.engine()) {
+    /// Takes over what another filter holds, or nothing at all.
+    pub(crate) fn take_over(&mut self, other: &Self, which: Which) -> Result<(), Error> {
+        self.check_equal(other)?;
+        let (copies, room) = (self.len().saturating_add(other.len()), self.geometry().capacity());
+        if self.geometry().kind().is_bloom() {
+            if copies > MOST_COPIES {
+                return Err(Error::MergeFull { copies, room, left_over: copies - MOST_COPIES });
+            }
+            let merged = self.engine_mut().merge_bits(other.engine());
+            debug_assert!(merged, "Bloom kinds are made of bits");
             return Ok(());
         }
-        let Some(copies) = other.engine().copies() else {
-            return Err(self.unsupported("be merged with another"));
+        let before = self.try_clone()?;
+        let mut rest = other.copies();
+        let refuses = |filter: &mut Self, copy: Copied| {
+            which.wants(filter.engine(), copy) && store_copy(filter.engine_mut(), copy) == Err(Full)
         };
-        let before = self.engine().clone_box();
-        let refused = copies.filter(|copy| store(self.engine_mut(), *copy) == Err(Full));
-        let refused = refused.take(MOST_REFUSED).count() as u64;
-        if refused == 0 {
+        if !rest.any(|copy| refuses(self, copy)) {
             return Ok(());
         }
-        self.put_engine(before);
-        let copies = self.len() + other.len();
-        Err(Error::MergeFull { copies, room: self.geometry().capacity(), left_over: refused })
+        // Where there are too many for any luck, trying them all would cost a long walk for each that is refused.
+        let left_over = match before.excess(other, which) {
+            0 => 1 + rest.filter(|copy| refuses(self, *copy)).count() as u64,
+            excess => excess,
+        };
+        *self = before;
+        Err(Error::MergeFull { copies, room, left_over })
     }
 
-    /// Copies beyond which there is certainly no room.
-    fn most_copies(&self) -> u64 {
-        self.geometry().cuckoo().map_or(MOST_COPIES, |layout| layout.slots + layout.stash_room())
+    /// Copies of another filter beyond what this one takes reliably.
+    pub(crate) fn excess(&self, other: &Self, which: Which) -> u64 {
+        let wanted = other.copies().filter(|copy| which.wants(self.engine(), *copy)).count() as u64;
+        self.len().saturating_add(wanted).saturating_sub(self.geometry().capacity())
+    }
+
+    fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {
+        self.engine().copies().expect("cuckoo filters know what they hold")
     }
 }
 
+/// Which copies a merge takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    /// Those that are not there yet, in filters with values with the same value.
+    Unknown,
+}
+
+impl Which {
+    fn wants(self, engine: &dyn Engine, (hash, value): Copied) -> bool {
+        let known = || match engine.get(hash) {
+            Ok(values) => values.contains(&value),
+            Err(_) => engine.contains(hash),
+        };
+        self == Self::All || !known()
+    }
+}
+
+/// A copy as a filter tells of it: a hash and the value.
+pub(crate) type Copied = (KeyHash, u16);
+
 /// Stores a copy that a filter of equal layout tells of.
-pub(crate) fn store_copy(engine: &mut dyn Engine, (hash, value): (KeyHash, u16)) -> Result<(), Full> {
+pub(crate) fn store_copy(engine: &mut dyn Engine, (hash, value): Copied) -> Result<(), Full> {
     // With value 0 the two are the same, and only filters with values tell of others.
     if value == 0 { engine.insert(hash) } else { engine.insert_with(hash, value).map_err(|_| Full) }
 }

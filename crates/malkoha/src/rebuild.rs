@@ -8,13 +8,13 @@ use crate::spec::{Offsets, Spec};
 use crate::theory;
 
 impl Filter {
-    /// A new filter like this one, planned for `planned` keys, that holds these keys: the same kind, seed, rate and
-    /// options, at the load that is usual for the kind.
+    /// A new filter like this one, planned for `planned` keys, that holds these keys: the same kind, seed,
+    /// rate and options, at the load that is usual for the kind.
     ///
-    /// This is what to do with a filter that has grown or was doubled, or must take more than it was planned for, where
-    /// the keys are at hand: one table again, two places a lookup, and no bits spent on growth. A growing filter is
-    /// rebuilt as one that grows. A doubled one has the rate that its doubling left it with; ask a [`Spec`] for a
-    /// better one. Filters with values cannot be rebuilt from keys alone.
+    /// This is what to do with a filter that has grown or was doubled, or must take more than it was planned
+    /// for, where the keys are at hand: one table again, two places a lookup, and no bits spent on growth. A
+    /// growing filter is rebuilt as one that grows. A doubled one has the rate that its doubling left it
+    /// with; ask a [`Spec`] for a better one. Filters with values cannot be rebuilt from keys alone.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -43,12 +43,10 @@ fn like(geometry: &Geometry, keys: u64) -> Spec {
     match *geometry.layout() {
         Layout::Cuckoo(layout) => {
             let ring = layout.ring;
-            // In tables so small that local offsets reach everywhere, local is what serves when they get larger.
-            let whole = ring.most == layout.places - ring.least && ring.most > 1 << 15;
             let offsets = match geometry.growth() {
                 Some(growth) => growth.offsets,
                 None if ring.near_share > 0 => Offsets::Near(ring.near_share),
-                None if kind.is_signed() && whole => Offsets::Whole,
+                None if layout.reaches_everywhere() => Offsets::Whole,
                 None => Offsets::Local,
             };
             spec = spec.stash(layout.stash).max_steps(layout.max_steps).offsets(offsets);

@@ -26,11 +26,12 @@ pub(crate) const fn last_draw(fraction: u64, choices: u64) -> u64 {
     draw(fraction, choices).0
 }
 
-/// The smallest fraction from which successive draws give these numbers, each with the choices it was drawn from.
+/// The smallest fraction from which successive draws give these numbers, each with the choices it was drawn
+/// from.
 ///
-/// The draws together are one draw of `number` among the product of all choices, and the smallest fraction with
-/// fraction x product >= number is what is sought: the product is at most 2^64, so that it stays below the next
-/// number.
+/// The draws together are one draw of `number` among the product of all choices, and the smallest fraction
+/// with fraction x product >= number is what is sought: the product is at most 2^64, so that it stays below
+/// the next number.
 pub(crate) fn undraw(draws: &[(u64, u64)]) -> u64 {
     let (mut number, mut product) = (0u128, 1u128);
     for &(drawn, choices) in draws {

@@ -1,7 +1,7 @@
 //! From a geometry to the engine that serves it: the one list of specialised engines.
 //!
-//! Shapes that are asked for often have their numbers compiled in; all others are served by the same code with
-//! the numbers in fields. A line more or less here changes speed, never answers.
+//! Shapes that are asked for often have their numbers compiled in; all others are served by the same code
+//! with the numbers in fields. A line more or less here changes speed, never answers.
 
 use crate::bits::Words;
 use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Pattern, Random, Spread};

@@ -17,7 +17,7 @@ use crate::theory;
 /// (`docs/DESIGN.md`, "How far offsets reach").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Offsets {
-    /// Within 2^14 places, more in very large tables: both places lie on one or two pages.
+    /// Within 2^14 places, more in very large tables: both places lie on one or two large pages (2 MiB).
     #[default]
     Local,
     /// Anywhere, as the paper has it.
@@ -78,7 +78,8 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The seed of filters that ask for no other. Filters with equal seeds can be merged and compared.
+    /// The seed of filters that ask for no other. Only filters with equal seeds can be merged, and only if
+    /// their layouts are equal too.
     pub const DEFAULT_SEED: u64 = 0;
 
     /// Steps that one insert may take before it is refused.
@@ -98,8 +99,8 @@ impl Spec {
 
     /// A filter for so many keys with at most this rate of false positives.
     ///
-    /// The kind is [`Kind::Sorted`]: the smallest of those with inserts and deletes at every rate, of any
-    /// size. If lookups count more than 2 % of memory, take [`Kind::Windowed`]`(2)`.
+    /// The kind is [`Kind::Sorted`]: of those with inserts and deletes the smallest at all but the tiniest
+    /// rates, of any size. If lookups count more than 2 % of memory, take [`Kind::Windowed`]`(2)`.
     pub fn new(keys: u64, rate: f64) -> Self {
         Self::with(Given::KeysAndRate(keys, rate))
     }
@@ -169,10 +170,10 @@ impl Spec {
         self
     }
 
-    /// As many keys as the table can be filled with: 1 to 1.5 % fewer bits per key than otherwise, at the price
-    /// of longer walks for the last of them ([`theory::dense_load`]; about twice the time to fill a table).
-    /// For filters that are built once and seldom change; only for kinds with signed offsets and more than one
-    /// slot per place.
+    /// As many keys as the table can be filled with: 1 to 1.5 % fewer bits per key than otherwise, at the
+    /// price of longer walks for the last of them ([`theory::dense_load`]; about twice the time to fill a
+    /// table). For filters that are built once and seldom change; only for kinds with signed offsets and more
+    /// than one slot per place.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -194,7 +195,8 @@ impl Spec {
     /// How many keys may be kept outside the table; for [`Kind::Simplified`], from each subtable. The rate
     /// stays the same; lookups look there as long as it is not empty.
     ///
-    /// That a filter takes the keys it was planned for, but for one build in a million, counts on the default of
+    /// That a filter takes the keys it was planned for, but for one build in a million, counts on the default
+    /// of
     /// 16. Without a stash a build of some hundred keys fails up to once in ten thousand times, with one slot
     /// per place once in a hundred.
     pub fn stash(mut self, keys: u32) -> Self {
@@ -208,16 +210,16 @@ impl Spec {
         self
     }
 
-    /// How many threads [`build_from`](Self::build_from) may use; one unless asked otherwise. The filter is the
-    /// same for any number of them.
+    /// How many threads [`build_from`](Self::build_from) may use; one unless asked otherwise. The filter is
+    /// the same for any number of them.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// A value of so many bits, 1 to 16, beside every key: [`Filter::insert_with`] stores it, [`Filter::get`] finds
-    /// it again. Every cuckoo kind can have values, at exactly that many more bits per slot; the rate stays the
-    /// same. Filters that grow have none.
+    /// A value of so many bits, 1 to 16, beside every key: [`Filter::insert_with`] stores it, [`Filter::get`]
+    /// finds it again. Every cuckoo kind can have values, at exactly that many more bits per slot; the rate
+    /// stays the same. Filters that grow have none.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -231,14 +233,14 @@ impl Spec {
         self
     }
 
-    /// A filter that grows: when the planned keys are in, a larger table is added, and so on. The rate is promised
-    /// for any number of keys, so that later tables have longer fingerprints; lookups ask all tables. For
-    /// [`Kind::Flexible`], [`Kind::Windowed`] and [`Kind::Sorted`], which still remove, and for Bloom kinds. With
-    /// [`keys_in_memory`](Self::keys_in_memory) the memory is that of the first table.
+    /// A filter that grows: when the planned keys are in, a larger table is added, and so on. The rate is
+    /// promised for any number of keys, so that later tables have longer fingerprints; lookups ask all
+    /// tables. For [`Kind::Flexible`], [`Kind::Windowed`] and [`Kind::Sorted`], which still remove, and for
+    /// Bloom kinds. With [`keys_in_memory`](Self::keys_in_memory) the memory is that of the first table.
     ///
-    /// What it costs, and when to build anew instead, is said in `docs/DESIGN.md` under "Growth". In short: a filter
-    /// planned for the right number is smaller and quicker; after growing a thousandfold a key costs about eight bits
-    /// more and a lookup asks ten tables, most of which are small enough to be in the cache.
+    /// What it costs, and when to build anew instead, is said in `docs/DESIGN.md` under "Growth". In short: a
+    /// filter planned for the right number is smaller and quicker; after growing a thousandfold a key costs
+    /// about eight bits more and a lookup asks ten tables, most of which are small enough to be in the cache.
     ///
     /// ```
     /// use malkoha::Spec;

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::chain;
-use crate::engine::Engine;
+use crate::engine::{Counters, Engine};
 use crate::filter::Filter;
 use crate::geometry::Geometry;
 use crate::sums::saturating_sum;
@@ -21,7 +21,8 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level of a filter that holds so many keys of those that it takes, and so many of them outside its table.
+    /// The level of a filter that holds so many keys of those that it takes, and so many of them outside its
+    /// table.
     pub(crate) fn of(items: u64, capacity: u64, stash_size: u64) -> Self {
         if items >= capacity {
             Self::Full
@@ -78,15 +79,20 @@ pub struct Stats {
     pub steps_max: u64,
     /// The rate that was promised for the planned keys.
     pub promised_rate: f64,
-    /// The rate that theory predicts for the keys that are in now; for Bloom kinds, for the bits that are set.
+    /// The rate that theory predicts for the keys that are in now; for Bloom kinds, for the bits that are
+    /// set.
     pub predicted_rate: f64,
-    /// Keys that can still be stored with inserts as reliable as planned: up to 0.98 of the threshold; for Bloom
-    /// kinds, up to the planned number.
+    /// Keys that can still be stored with inserts as reliable as planned: up to 0.98 of the threshold; for
+    /// Bloom kinds, up to the planned number.
     pub head_room: u64,
     /// How near the filter is to refusing inserts.
     pub level: Level,
+    /// Whether it takes more memory, rather than refuse keys or break the promised rate, when no head-room is
+    /// left: growing filters do, and sliding windows.
+    pub grows: bool,
     /// The links of a growing filter, the oldest first; none for others. Such a filter has room until the
-    /// system has no more memory or a hash no more bits for places and fingerprints; its head-room is what its links take before another one is added.
+    /// system has no more memory or a hash no more bits for places and fingerprints; its head-room is what
+    /// its links take before another one is added.
     pub links: Vec<LinkStats>,
 }
 
@@ -155,14 +161,16 @@ impl Stats {
             } else {
                 Level::of(items, geometry.capacity(), stash_size)
             },
+            grows: geometry.is_growing(),
             links,
         }
     }
 }
 
 impl Stats {
-    /// Facts about a window, of those about its generations, the newest first, each planned for so many keys.
-    pub(crate) fn of_generations(parts: &[Self], planned: u64) -> Self {
+    /// Facts about a window, of those about its generations, the newest first, each planned for so many keys,
+    /// and of what all of them counted.
+    pub(crate) fn of_generations(parts: &[Self], counters: Counters, planned: u64) -> Self {
         let sum = |number: fn(&Self) -> u64| saturating_sum(parts.iter().map(number));
         let (slots, newest) = (sum(|part| part.slots), &parts[0]);
         let occupied: f64 = parts.iter().map(|part| part.load * part.slots as f64).sum();
@@ -174,13 +182,15 @@ impl Stats {
             threshold: newest.threshold,
             memory_bytes: sum(|part| part.memory_bytes),
             stash_size: sum(|part| part.stash_size),
-            insert_failures: sum(|part| part.insert_failures),
-            steps_mean: parts.iter().map(|part| part.steps_mean).sum::<f64>() / parts.len() as f64,
-            steps_max: parts.iter().map(|part| part.steps_max).max().unwrap_or(0),
+            insert_failures: counters.failures,
+            steps_mean: counters.steps_mean(),
+            steps_max: counters.most_steps,
             promised_rate: parts.iter().map(|part| part.promised_rate).sum(),
             predicted_rate: 1.0 - none,
             head_room: planned.saturating_sub(newest.items),
-            level: Level::of(newest.items, planned.saturating_add(1), 0),
+            // The newest generation fills up again and again, and there is another when it is full.
+            level: if newest.items > planned { Level::Full } else { Level::Room },
+            grows: true,
             links: Vec::new(),
         }
     }

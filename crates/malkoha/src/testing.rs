@@ -4,6 +4,7 @@
 //! knows which keys must be found. [`exercise`] drives a filter and the model through the same history and
 //! panics, naming the step, as soon as the filter breaks its promise.
 
+mod compounds;
 mod hostile;
 
 use std::collections::HashMap;

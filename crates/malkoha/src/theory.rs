@@ -55,7 +55,8 @@ pub fn planned_load(kind: Kind) -> f64 {
 }
 
 /// The load that a [dense](crate::Spec::dense) filter is planned for: closer to the threshold than
-/// [`planned_load`], as far as tables of 10^8 keys were seen to fill. `None` where the threshold is not sharp.
+/// [`planned_load`], as far as tables of 10^8 keys were seen to fill. `None` where the threshold is not
+/// sharp.
 #[must_use]
 pub fn dense_load(kind: Kind) -> Option<f64> {
     let fraction = match (kind.slots_per_place(), kind.is_windowed()) {
@@ -130,7 +131,8 @@ pub fn bits_per_key(kind: Kind, k: f64, load: f64) -> f64 {
     (if kind.is_sorted() { slot - 1.0 } else { slot }) / load
 }
 
-/// The fewest bits per key of any filter with inserts and deletes at rate 2^-k: `k + log2 e`, for small rates.
+/// The fewest bits per key of any filter with inserts and deletes at rate 2^-k: `k + log2 e`, for small
+/// rates.
 #[must_use]
 pub fn information_limit(k: f64) -> f64 {
     k + core::f64::consts::LOG2_E

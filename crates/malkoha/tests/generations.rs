@@ -98,6 +98,35 @@ fn keys_of_the_last_ticks_are_found_whatever_comes() {
     });
 }
 
+/// Keys a slice at a time against keys one by one: the same answers and, byte for byte, the same window.
+#[test]
+fn slices_do_what_single_calls_do() {
+    in_parallel(KINDS, |kind| {
+        let spec = Spec::new(300, 0.01).kind(kind);
+        let windows = [Generations::of_keys(&spec, 4), Generations::of_ticks(&spec, 4, 50)];
+        for mut single in windows.map(Result::unwrap) {
+            let mut slices = single.clone();
+            let mut stream = Stream::new(8);
+            let mut seen = 0;
+            for now in 0..60 {
+                single.advance(now);
+                slices.advance(now);
+                // Copies within a slice, copies of the slices before, and slices over several generations.
+                let length = [0, 1, 30, 1000][stream.below(4) as usize];
+                let keys: Vec<u64> = (0..length).map(|_| now * 100 + stream.below(length)).collect();
+                let one_by_one: Vec<_> =
+                    keys.iter().map(|key| single.check_and_insert(key).unwrap()).collect();
+                let mut at_once = vec![Inserted::Seen];
+                slices.check_and_insert_slice(&keys, &mut at_once).unwrap();
+                assert_eq!(at_once[1..], one_by_one, "{kind}");
+                assert!(slices == single, "{kind}");
+                seen += one_by_one.iter().filter(|one| **one == Inserted::Seen).count();
+            }
+            assert!(seen > 1000, "{kind}: there were {seen} copies");
+        }
+    });
+}
+
 #[test]
 fn after_as_many_rotations_as_generations_nothing_is_left() {
     for generations in [2u32, 5] {

@@ -4,6 +4,8 @@ mod common;
 #[path = "common/golden.rs"]
 mod golden;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use malkoha::testing::{Stream, damage, provoke, seal};
 use malkoha::{Error, Filter};
 
@@ -54,10 +56,9 @@ fn every_cut_and_every_longer_golden_file_is_refused() {
 #[test]
 fn forged_files_are_refused_or_harmless() {
     let rounds = common::scale(100, 20_000);
-    let files = golden::files();
-    let singles = files.into_iter().filter(|(_, bytes)| Filter::from_bytes(bytes).is_ok());
-    let accepted = std::sync::atomic::AtomicU64::new(0);
-    common::in_parallel(singles.enumerate(), |(number, (_, bytes))| {
+    let [singles, compounds] = [(); 2].map(|()| AtomicU64::new(0));
+    common::in_parallel(golden::files().into_iter().enumerate(), |(number, (_, bytes))| {
+        let accepted = if is_compound(&bytes) { &compounds } else { &singles };
         let mut stream = Stream::new(number as u64);
         for _ in 0..rounds {
             let mut forged = bytes.clone();
@@ -66,13 +67,107 @@ fn forged_files_are_refused_or_harmless() {
             }
             seal(&mut forged);
             match provoke(&forged) {
-                Ok(()) => _ = accepted.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+                Ok(()) => _ = accepted.fetch_add(1, Ordering::Relaxed),
                 Err(error) => assert!(says_where(&error), "{error}"),
             }
         }
     });
     // Otherwise the seal would be at fault, and nothing behind it was tried.
-    assert!(accepted.into_inner() >= rounds, "some forged files are sound");
+    for accepted in [singles, compounds] {
+        assert!(accepted.into_inner() >= rounds, "some forged files are sound");
+    }
+}
+
+/// Whether a file holds something that is made of several filters.
+fn is_compound(bytes: &[u8]) -> bool {
+    bytes[12] != 0
+}
+
+/// The outline of a file and its records, each of which is whole.
+fn parts(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
+    let is_record = |at: &usize| bytes[*at..].starts_with(&bytes[..8]) && bytes[at + 12] == 0;
+    let begins: Vec<usize> = (64..bytes.len()).step_by(64).filter(is_record).collect();
+    let ends = begins.iter().skip(1).copied().chain([bytes.len()]);
+    (&bytes[..begins[0]], begins.iter().zip(ends).map(|(begin, end)| &bytes[*begin..end]).collect())
+}
+
+/// A file with this outline, but for the number of parts, and these records, all checksums right.
+fn assembled(outline: &[u8], records: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = outline.to_vec();
+    bytes[16..24].copy_from_slice(&(records.len() as u64).to_le_bytes());
+    bytes.extend(records.concat());
+    seal(&mut bytes);
+    bytes
+}
+
+/// Parts that are exchanged, missing, doubled or of another file: refused, or a filter with other keys, which does what
+/// any filter does.
+#[test]
+fn files_put_together_of_parts_of_others_are_refused_or_harmless() {
+    let files: Vec<_> = golden::files().into_iter().filter(|(_, bytes)| is_compound(bytes)).collect();
+    let (accepted, refused) = (AtomicU64::new(0), AtomicU64::new(0));
+    common::in_parallel(&files, |(name, bytes)| {
+        let (outline, own) = parts(bytes);
+        assert!(assembled(outline, &own) == *bytes, "{name}: the records are where they are looked for");
+        let mut forged: Vec<Vec<&[u8]>> = Vec::new();
+        for at in 0..own.len() {
+            for other in at + 1..own.len() {
+                let mut exchanged = own.clone();
+                exchanged.swap(at, other);
+                forged.push(exchanged);
+            }
+            forged.push([&own[..at], &own[at + 1..]].concat());
+            forged.push([&own[..at], &own[at..=at], &own[at..]].concat());
+            for (_, other) in &files {
+                let strange = parts(other).1;
+                forged
+                    .push([&own[..at], &strange[at.min(strange.len() - 1)..][..1], &own[at + 1..]].concat());
+            }
+        }
+        for records in forged {
+            match provoke(&assembled(outline, &records)) {
+                Ok(()) => accepted.fetch_add(1, Ordering::Relaxed),
+                Err(error) => {
+                    assert!(says_where(&error), "{name}: {error}");
+                    refused.fetch_add(1, Ordering::Relaxed)
+                }
+            };
+        }
+    });
+    assert!(accepted.into_inner() > 0 && refused.into_inner() > 0, "both happen");
+}
+
+/// What only the form of a compound can tell to be wrong is refused at the number or the part that is wrong.
+#[test]
+fn outlines_are_refused_where_they_are_wrong() {
+    let file = |name: &str| std::fs::read(golden::path(name)).unwrap();
+    let refused = |bytes: &[u8]| match provoke(bytes).unwrap_err() {
+        Error::Corrupt { part, offset, .. } => (part, offset),
+        error => panic!("{error}"),
+    };
+    let (sharded, window) = (file("sharded-3-sorted"), file("generations-keys-sorted"));
+    let (outline, own) = parts(&sharded);
+    let strange = file("sharded-2-classic-4");
+    let mixed = assembled(outline, &[own[0], own[1], parts(&strange).1[0]]);
+    let third = (outline.len() + own[0].len() + own[1].len()) as u64;
+    assert_eq!(refused(&mixed), ("shard", third));
+    assert_eq!(refused(&assembled(outline, &[])), ("parts", 16));
+    let with = |bytes: &[u8], offset: usize, number: u64| {
+        let mut bytes = bytes.to_vec();
+        bytes[offset..offset + 8].copy_from_slice(&number.to_le_bytes());
+        seal(&mut bytes);
+        bytes
+    };
+    assert_eq!(refused(&with(&sharded, 24, 2)), ("numbers", 24));
+    assert_eq!(refused(&with(&sharded, 64, 0)), ("number", 64));
+    // The sixth number is how many links the newest generation has.
+    for links in [0, u64::MAX] {
+        assert_eq!(refused(&with(&window, 64 + 8 * 5, links)), ("number", 64 + 8 * 5));
+    }
+    // A ninth number, for which there is room in the outline, is a fourth generation, and it has no links.
+    assert_eq!(refused(&with(&window, 24, 9)), ("number", 64 + 8 * 8));
+    let (outline, own) = parts(&window);
+    assert_eq!(refused(&assembled(outline, &[&own[..], &own[..1]].concat())), ("parts", 16));
 }
 
 /// Changes one number of a golden file and seals it.
@@ -140,7 +235,8 @@ fn absurd_numbers_are_refused_by_name() {
         ("blocked-2", 272, 0, "pattern"),
         ("blocked-2", 272, 4, "pattern"),
         ("blocked-2", 280, 4, "cost"),
-        ("blocked-2", 288, f64::NAN.to_bits(), "key bits"),
+        ("blocked-2", 288, f64::NAN.to_bits(), "cost parameter"),
+        ("blocked-2", 288, (-1.0f64).to_bits(), "cost parameter"),
     ];
     for (name, offset, number, expected) in cases {
         let error = with_number(name, offset, number).map(|_| ()).expect_err(expected);

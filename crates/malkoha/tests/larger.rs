@@ -117,6 +117,109 @@ fn several_filters_become_one_larger_one() {
     }
 }
 
+/// The part of the promise that so many links have: 1/2, 5/8, 3/4, and so on.
+fn shares(links: u32) -> f64 {
+    (1..=links).map(|link| 0.5 / f64::from(1u32 << link.ilog2()).powi(2)).sum()
+}
+
+#[test]
+fn several_filters_become_one_chain_at_the_sum_of_their_rates() {
+    let mut stream = Stream::new(25);
+    let kinds = Kind::all().filter(|kind| kind.is_signed() || kind.is_bloom());
+    common::in_parallel(kinds.map(|kind| (kind, stream.draw())), |(kind, seed)| {
+        let mut stream = Stream::new(seed);
+        for parts in [1u32, 2, 3, 5, 9] {
+            let name = format!("{kind} of {parts}");
+            let spec = Spec::new(400, 1e-4).kind(kind).seed(5);
+            let (mut filters, mut all) = (Vec::new(), HashMap::<u64, u32>::new());
+            for _ in 0..parts {
+                let (filter, model) = random(&spec, 400, &mut stream);
+                for (key, count) in model {
+                    *all.entry(key).or_default() += count;
+                }
+                filters.push(filter);
+            }
+            let sum: f64 = filters.iter().map(|filter| filter.stats().predicted_rate).sum();
+            let others: Vec<&Filter> = filters[1..].iter().collect();
+            let mut chain = filters[0].merge_into_chain(&others).unwrap();
+            let (stats, promise) = (chain.stats(), chain.geometry().rate());
+            assert!((stats.predicted_rate / sum - 1.0).abs() < 1e-3, "{name}: {stats}");
+            let rate = spec.plan().unwrap().rate() * f64::from(parts);
+            assert!((promise * shares(parts) / rate - 1.0).abs() < 1e-9, "{name}: {promise}");
+            assert_eq!(stats.links.len(), parts as usize, "{name}");
+            assert!(all.keys().all(|key| chain.contains(key)), "{name}");
+            assert!(Filter::from_bytes(&chain.to_bytes().unwrap()).unwrap() == chain, "{name}");
+            if kind.is_signed() {
+                check(&name, chain.clone(), &all);
+            }
+            // It grows on within its promise, and what is emptied and compacted still can be written.
+            for key in 0..20_000u64 {
+                chain.insert(&(key << 32)).unwrap();
+                all.entry(key << 32).or_default();
+            }
+            assert!(chain.stats().links.len() > parts as usize, "{name}");
+            assert!(chain.stats().predicted_rate <= promise, "{name}: {}", chain.stats());
+            assert!(all.keys().all(|key| chain.contains(key)), "{name}");
+            if kind.is_signed() {
+                (0..20_000u64).for_each(|key| assert_eq!(chain.remove(&(key << 32)), Ok(true), "{name}"));
+                chain.compact().unwrap();
+                assert!(chain.stats().links.len() <= parts as usize, "{name}: {}", chain.stats());
+                all.retain(|_, count| *count > 0);
+                check(&format!("{name}, compacted"), chain.clone(), &all);
+            }
+            chain.clear();
+            assert!(Filter::from_bytes(&chain.to_bytes().unwrap()).unwrap() == chain, "{name}, emptied");
+        }
+    });
+}
+
+#[test]
+fn chains_become_one_chain() {
+    let mut stream = Stream::new(26);
+    for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Flexible(4)] {
+        let spec = Spec::new(100, 0.01).kind(kind);
+        let (first, mut all) = random(&spec.growing(), 3000, &mut stream);
+        let (second, more) = random(&spec.growing(), 700, &mut stream);
+        for (key, count) in more {
+            *all.entry(key).or_default() += count;
+        }
+        let chain = first.merge_into_chain(&[&second]).unwrap();
+        assert_eq!(chain.stats().links.len(), first.stats().links.len() + second.stats().links.len());
+        let sum = first.stats().predicted_rate + second.stats().predicted_rate;
+        assert!((chain.stats().predicted_rate / sum - 1.0).abs() < 0.01, "{kind}");
+        assert!(chain.stats().predicted_rate <= chain.geometry().rate(), "{kind}");
+        check(&format!("{kind}, two chains"), chain, &all);
+        let alone = first.merge_into_chain(&[]).unwrap();
+        assert!((alone.geometry().rate() - 0.01).abs() < 1e-12, "{kind}: a chain alone keeps its promise");
+    }
+}
+
+#[test]
+fn what_makes_no_chain_says_so() {
+    let spec = Spec::new(100, 0.01);
+    let filter = spec.build().unwrap();
+    let mut doubled = filter.clone();
+    doubled.double().unwrap();
+    let mut overfull = spec.kind(Kind::Bloom).build().unwrap();
+    (0..101u64).for_each(|key| overfull.insert(&key).unwrap());
+    for (other, said) in [
+        (spec.kind(Kind::Classic(4)).build().unwrap(), "only flexible, windowed, sorted and Bloom"),
+        (spec.values(3).build().unwrap(), "only flexible, windowed, sorted and Bloom"),
+        (spec.offsets(Offsets::Near(96)).build().unwrap(), "only flexible, windowed, sorted and Bloom"),
+        (doubled, "only flexible, windowed, sorted and Bloom"),
+        (spec.seed(1).build().unwrap(), "it has another seed"),
+        (spec.kind(Kind::Windowed(2)).build().unwrap(), "of another kind"),
+        (Spec::new(133, 0.01).build().unwrap(), "no multiple"),
+    ] {
+        let error = filter.merge_into_chain(&[&other]).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let error = overfull.merge_into_chain(&[]).unwrap_err().to_string();
+    assert!(error.contains("more keys than it was planned for"), "{error}");
+    let coarse = Spec::new(100, 0.4).build().unwrap();
+    assert!(matches!(coarse.merge_into_chain(&[&coarse, &coarse]), Err(Error::Rate { .. })));
+}
+
 #[test]
 fn what_cannot_be_doubled_says_so() {
     for kind in Kind::all().filter(|kind| !kind.is_signed()) {
@@ -136,7 +239,8 @@ fn what_cannot_be_doubled_says_so() {
     let mut stream = Stream::new(24);
     let few: Vec<Filter> = (0..64).map(|_| random(&Spec::new(200, 0.2), 200, &mut stream).0).collect();
     let error = few[0].merge_into_larger(&few[1..].iter().collect::<Vec<_>>()).unwrap_err();
-    assert!(matches!(error, Error::MergeFull { copies: 12_800, left_over: 1.., .. }), "{error}");
+    let Error::MergeFull { copies: 12_800, room, left_over } = error else { panic!("{error}") };
+    assert_eq!(left_over, 12_800 - room, "{error}");
 }
 
 /// The rate of doubled filters against theory, at 4 standard deviations: the same for the same keys, twice for twice as

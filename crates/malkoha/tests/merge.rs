@@ -93,37 +93,88 @@ fn a_unique_merge_leaves_out_what_is_there() {
 
 #[test]
 fn what_does_not_fit_changes_nothing_and_says_by_how_much() {
-    let mut stream = Stream::new(6);
-    for kind in Kind::cuckoos() {
-        let spec = Spec::new(400, 0.01).kind(kind);
-        let full = |stream: &mut Stream| {
-            let mut filter = spec.build().unwrap();
-            while filter.insert(&stream.draw()).is_ok() {}
-            filter
+    common::in_parallel(Kind::cuckoos(), |kind| {
+        let mut stream = Stream::new(6);
+        // So large that no table of it is ever filled to the last slot.
+        let spec = Spec::new(20_000, 0.01).kind(kind).max_steps(200);
+        let mut full = || {
+            let (mut filter, mut keys) = (spec.build().unwrap(), Vec::new());
+            loop {
+                let key = stream.draw();
+                match filter.insert(&key) {
+                    Ok(()) => keys.push(key),
+                    Err(_) => break (filter, keys),
+                }
+            }
         };
-        let (mut left, right) = (full(&mut stream), full(&mut stream));
-        let before = left.to_bytes().unwrap();
-        let refused = left.merge(&right).unwrap_err();
+        let ((left, _), (right, keys)) = (full(), full());
+        let (bytes, held, room) = (left.to_bytes().unwrap(), left.len(), left.geometry().capacity());
         let layout = *left.geometry().cuckoo().unwrap();
-        let Error::MergeFull { copies, room, left_over } = refused else { panic!("{kind}: {refused}") };
-        assert_eq!((copies, room), (left.len() + right.len(), left.geometry().capacity()), "{kind}");
-        assert!(left_over > 0 && copies - left_over <= 2 * layout.slots() + 16, "{kind}");
-        assert_eq!(left.to_bytes().unwrap(), before, "{kind}");
-        // With one too many for the table the arithmetic does not help: some walk must fail.
-        let mut few = spec.build().unwrap();
-        while left.len() + few.len() < layout.slots() {
-            few.insert(&stream.draw()).unwrap();
-        }
-        for unique in [false, true] {
-            let refused = if unique { left.merge_unique(&few) } else { left.merge(&few) };
-            if let Err(refused) = refused {
-                assert!(matches!(refused, Error::MergeFull { left_over: 1.., .. }), "{kind}: {refused}");
-                assert_eq!(left.to_bytes().unwrap(), before, "{kind}");
-            } else {
-                left = Filter::from_bytes(&before).unwrap();
+        // A few that the slots and the stash, if they were all there were to it, would have room for.
+        let most = layout.slots() + left.stats().stash_size;
+        let few = &keys[..usize::try_from(most - held).unwrap()];
+        for (other, keys) in [(right.clone(), &keys[..]), (spec.build_from(few).unwrap(), few)] {
+            let copies = held + other.len();
+            let known = left.contains_slice(keys).into_iter().filter(|found| *found).count() as u64;
+            for unique in [false, true] {
+                let mut target = left.clone();
+                let refused = if unique { target.merge_unique(&other) } else { target.merge(&other) };
+                // What is found beforehand need not be stored.
+                let wanted = if unique { other.len() - known } else { other.len() };
+                let left_over = held + wanted - room;
+                assert_eq!(refused, Err(Error::MergeFull { copies, room, left_over }), "{kind}");
+                assert!(target.to_bytes().unwrap() == bytes && target == left, "{kind}: nothing changes");
             }
         }
+    });
+}
+
+/// More copies of one key than its two places and the stash have slots for: nothing is too full, and yet some find no
+/// place, which are counted one by one.
+#[test]
+fn copies_that_find_no_place_are_counted() {
+    for kind in Kind::cuckoos() {
+        let spec = Spec::new(1000, 0.01).kind(kind).stash(0).max_steps(50);
+        let (mut left, mut right) = (spec.build().unwrap(), spec.build().unwrap());
+        let most = (0..1000).take_while(|_| left.insert("egg").is_ok()).count() as u64;
+        let more = (0..1000).take_while(|_| right.insert("egg").is_ok()).count() as u64;
+        (0..100u64).for_each(|key| right.insert(&key).unwrap());
+        let (copies, room) = (most + more + 100, left.geometry().capacity());
+        assert!(copies < room, "{kind}");
+        let refused = left.merge(&right);
+        assert_eq!(refused, Err(Error::MergeFull { copies, room, left_over: more }), "{kind}: {most} fit");
     }
+}
+
+/// Runs one test of this program again, in a process that may have so many KiB of memory.
+#[cfg(target_os = "linux")]
+fn with_memory(test: &str, kib: u64) {
+    let command = format!("ulimit -v {kib}; exec \"$0\" --exact {test} --nocapture");
+    let program = std::env::current_exe().unwrap();
+    let run =
+        std::process::Command::new("sh").arg("-c").arg(command).arg(program).env("SCARCE", "1").output();
+    let run = run.unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"), "the test is there");
+}
+
+/// Two filters of 1 GiB, which is reserved and hardly used, fit into 2.75 GiB, and a copy of one does not.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_merge_without_memory_for_a_second_table_changes_nothing() {
+    if std::env::var_os("SCARCE").is_none() {
+        return with_memory("a_merge_without_memory_for_a_second_table_changes_nothing", 2_883_584);
+    }
+    let spec = Spec::rate_in_memory(0.001, 1 << 30).kind(Kind::Flexible(4));
+    let (mut left, mut right) = (spec.build().unwrap(), spec.build().unwrap());
+    left.insert("day").unwrap();
+    right.insert("night").unwrap();
+    for unique in [false, true] {
+        let refused = if unique { left.merge_unique(&right) } else { left.merge(&right) };
+        assert!(matches!(refused, Err(Error::Allocation { bytes }) if bytes > 1 << 29), "{refused:?}");
+        assert!(left.contains("day") && !left.contains("night") && left.len() == 1);
+    }
+    assert!(matches!(left.merge_into_chain(&[&right]), Err(Error::Allocation { .. })));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use malkoha::metrics::{Exposition, Meter};
-use malkoha::{Error, Kind, Spec, Stats};
+use malkoha::{Error, Generations, Kind, Level, Spec, Stats};
 
 /// One line of a page that carries a value.
 #[derive(Debug)]
@@ -262,6 +262,44 @@ fn rules_and_handbook_use_only_names_that_there_are() {
     ] {
         assert!(there_are.contains(name) && alerts.contains(name) && handbook.contains(name), "{name}");
     }
+}
+
+/// The rule of an alert, as the file has it.
+fn rule(alert: &str) -> &'static str {
+    let alerts = include_str!("../../../docs/alerts.yml");
+    let (_, after) = alerts.split_once(&format!("- alert: {alert}\n")).expect("there is such an alert");
+    after.trim_start().strip_prefix("expr: ").and_then(|rest| rest.lines().next()).expect("it has a rule")
+}
+
+/// Growing filters and windows have little head-room again and again, and need none.
+#[test]
+fn nobody_is_called_because_a_filter_grows() {
+    assert_eq!(
+        rule("FilterNearlyFull"),
+        "cf_head_room < 0.1 * (cf_items + cf_head_room) and cf_grows == 0",
+        "the rule that is followed below"
+    );
+    let mut exposition = Exposition::new();
+    let mut growing = Spec::new(100, 0.01).growing().build().unwrap();
+    let mut window = Generations::of_keys(&Spec::new(300, 0.01), 4).unwrap();
+    let mut single = Spec::new(100, 0.01).build().unwrap();
+    (0..99u64).for_each(|key| growing.insert(&key).unwrap());
+    while single.stats().level == Level::Room {
+        single.insert(&single.len()).unwrap();
+    }
+    (0..399u64).for_each(|key| window.insert(&key).unwrap());
+    exposition.add(&[("filter", "growing")], &growing.stats()).unwrap();
+    exposition.add(&[("filter", "window")], &window.stats()).unwrap();
+    exposition.add(&[("filter", "single")], &single.stats()).unwrap();
+    let families = parse(&exposition.to_string());
+    for (filter, grows) in [("growing", true), ("window", true), ("single", false)] {
+        let value = |name| value(&families, name, &[("filter", filter)]);
+        let little = value("cf_head_room") < 0.1 * (value("cf_items") + value("cf_head_room"));
+        assert!(little, "{filter}: there is something to be silent about");
+        assert_eq!(value("cf_grows"), f64::from(u8::from(grows)), "{filter}");
+    }
+    assert_eq!((growing.stats().level, window.stats().level), (Level::Room, Level::Room));
+    assert_eq!(single.stats().level, Level::NearlyFull);
 }
 
 #[test]

@@ -91,7 +91,8 @@ fn shards_of_different_geometry_are_refused() {
     let mut mixed = small[..OUTLINE + part].to_vec();
     mixed.extend(&other[OUTLINE..]);
     let error = Sharded::from_bytes(&mixed).unwrap_err();
-    assert!(matches!(&error, Error::Corrupt { what, .. } if what.contains("another geometry")), "{error}");
+    let Error::Corrupt { part: "shard", offset, what } = error else { panic!("{error}") };
+    assert_eq!((offset, &what[..]), ((OUTLINE + part) as u64, "shard 1 has another geometry than shard 0"));
 }
 
 #[test]
@@ -153,8 +154,12 @@ fn a_merge_that_is_refused_changes_no_bit() {
         let before = full.to_bytes().unwrap();
         let copies = full.len() + other.len();
         let refused = full.merge(&other).unwrap_err();
-        let told = matches!(refused, Error::MergeFull { copies: all, left_over: 1.., .. } if all == copies);
-        assert!(told, "{kind}: {refused}");
+        let Error::MergeFull { copies: all, room, left_over } = refused else { panic!("{kind}: {refused}") };
+        assert_eq!((all, room), (copies, full.geometry().capacity()), "{kind}");
+        let each = full.geometry().shard().capacity();
+        let items = |filter: &Sharded| filter.shard_stats().into_iter().map(|stats| stats.items);
+        let excess: u64 = items(&full).zip(items(&other)).map(|(held, more)| held + more - each).sum();
+        assert_eq!(left_over, excess, "{kind}");
         assert!(full.to_bytes().unwrap() == before, "{kind}");
         for stranger in
             [Spec::new(600, 0.004).kind(kind).sharded(4), Spec::new(600, 0.004).kind(kind).seed(1).sharded(3)]
@@ -182,6 +187,9 @@ fn a_merge_that_fails_in_a_late_shard_restores_the_early_ones() {
         }
     }
     let before = target.clone();
-    assert!(matches!(target.merge(&other), Err(Error::MergeFull { .. })));
+    let Err(Error::MergeFull { left_over, .. }) = target.merge(&other) else { panic!("it does not fit") };
+    let [held, more] = [&target, &other].map(|filter| filter.shard_stats()[2].items);
+    let capacity = spec.plan().unwrap().shard().capacity();
+    assert_eq!(left_over, held + more - capacity, "those of the last shard");
     assert!(target == before);
 }

@@ -173,3 +173,12 @@ fn shards_count_against_the_bits_of_a_hash() {
     let bits = 12.0 + (layout.places() as f64).log2() + (layout.fingerprints() as f64).log2();
     assert!((62.0..=64.0).contains(&bits), "{bits}");
 }
+
+#[test]
+fn shards_do_not_grow_and_say_so() {
+    let refused = Spec::new(1000, 0.01).growing().sharded(4).plan().unwrap_err();
+    assert!(
+        refused.to_string().contains("shards do not grow; plan for the keys that will come"),
+        "{refused}"
+    );
+}

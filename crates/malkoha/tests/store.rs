@@ -178,3 +178,48 @@ fn errors_say_what_where_and_what_to_do() {
     flipped[600] ^= 4;
     assert!(refused(&flipped).starts_with("damaged, or no filter: table at byte 512: its checksum is 0x"));
 }
+
+#[test]
+fn what_is_made_of_several_filters_is_opened_and_not_mapped() {
+    let folder = Folder::new("forms");
+    let spec = Spec::new(100, 0.01);
+    let path = folder.path("filter");
+    let refused = |got: &str| match Filter::map(&path).unwrap_err() {
+        Error::Form { expected: "one filter", got: form } => assert_eq!(form, got),
+        error => panic!("{error}"),
+    };
+    spec.growing().build().unwrap().save(&path).unwrap();
+    refused("a growing filter");
+    assert!(Filter::open(&path).is_ok());
+    malkoha::Generations::of_keys(&spec, 3).unwrap().save(&path).unwrap();
+    refused("the generations of a sliding window");
+    spec.sharded(2).build().unwrap().save(&path).unwrap();
+    refused("a sharded filter");
+    let said = Filter::map(&path).unwrap_err().to_string();
+    assert_eq!(said, "this is a sharded filter and not one filter; open it as what it is");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_that_is_replaced_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("permissions");
+    let path = folder.path("filter");
+    let mut filter = Spec::new(100, 0.01).build().unwrap();
+    let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+    filter.save(&path).unwrap();
+    let usual = mode();
+    for wished in [0o600, 0o640, 0o444, 0o664] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(wished)).unwrap();
+        filter.insert(&u64::from(wished)).unwrap();
+        filter.save(&path).unwrap();
+        assert_eq!(mode(), wished, "{wished:o}");
+        assert!(Filter::open(&path).unwrap() == filter);
+    }
+    // The permissions of a link are nobody's wish, and neither are those of what it leads to.
+    let link = folder.path("link");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    filter.save(&link).unwrap();
+    assert_eq!(std::fs::symlink_metadata(&link).unwrap().permissions().mode() & 0o7777, usual);
+}

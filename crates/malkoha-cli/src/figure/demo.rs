@@ -33,9 +33,10 @@ pub(crate) fn draw(rows: &[Measured], keys: u64, rate: f64) -> String {
     drawing.curve(&[(at, TOP - 6.0), (at, bottom + 4.0)], "#000", "2 3");
     drawing.text((at, bottom + 18.0), Anchor::Middle, INK, &format!("information limit {limit:.2}"));
     let inserts =
-        Panel { left: 460.0, width: 190.0, title: "million inserts per second, in bulk", decimals: 0 };
+        Panel { left: 450.0, width: 180.0, title: "million inserts per second, in bulk", decimals: 0 };
     inserts.draw(&mut drawing, rows, |row| row.inserts);
-    let lookups = Panel { left: 730.0, width: 190.0, title: "million lookups per second", decimals: 0 };
+    let lookups =
+        Panel { left: 695.0, width: 190.0, title: "million lookups per second, absent keys", decimals: 0 };
     lookups.draw(&mut drawing, rows, |row| row.finds_absent);
     let legend = [
         (110.0, SMALLEST, "the smallest"),

@@ -70,15 +70,13 @@ impl Read for Idle {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.read == self.piece.len() {
             match self.pieces.recv_timeout(GLANCE) {
+                Ok(Ok(piece)) if piece.is_empty() => return Ok(0),
                 Ok(piece) => (self.piece, self.read) = (piece?, 0),
                 Err(RecvTimeoutError::Timeout) if self.stop.is_now() => {
                     return Err(io::Error::other("nobody wants the input any more"));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
-            }
-            if self.piece.is_empty() {
-                return Ok(0);
             }
         }
         let length = buffer.len().min(self.piece.len() - self.read);
@@ -118,6 +116,22 @@ mod tests {
         let mut buffer = [0; 8];
         assert_eq!(idle.read(&mut buffer).unwrap(), 1);
         assert_eq!(idle.read(&mut buffer).unwrap_err().to_string(), "no more");
+    }
+
+    #[test]
+    fn an_input_that_is_idle_for_long_has_not_ended() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut idle = Idle::new(reader, Stop::default());
+        let writing = std::thread::spawn(move || {
+            for part in [b"before", b"behind"] {
+                std::thread::sleep(3 * GLANCE);
+                io::Write::write_all(&mut writer, part).unwrap();
+            }
+        });
+        let mut read = String::new();
+        idle.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "beforebehind");
+        writing.join().unwrap();
     }
 
     #[test]

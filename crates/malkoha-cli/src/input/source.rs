@@ -15,7 +15,7 @@ use crate::adjustable::Adjustable;
 use crate::cli::Format;
 
 /// Bytes that are read at a time: with the hashes of its keys a block fits the L2 cache of common CPUs.
-const BLOCK: Adjustable = Adjustable { size: 256 << 10, name: "MALKOHA_BLOCK_BYTES" };
+const BLOCK: Adjustable = Adjustable { size: 128 << 10, name: "MALKOHA_BLOCK_BYTES" };
 
 /// The longest key. Longer ones mean that the format is not what it was said to be.
 const MOST_KEY: usize = 256 << 20;

@@ -10,8 +10,8 @@
 //!
 //! The borrow of a zero lane may run on into the lane above it and mark that lane too. So the mark of the
 //! *lowest* zero lane is always right, and there is a mark if and only if there is a zero lane; which other
-//! lanes are zero cannot be told. Therefore this module answers "is there any" and "which is first", never
-//! "which are all".
+//! lanes are zero these marks do not tell. They answer "is there any" and "which is first"; where it matters
+//! which lanes are all of them, [`nonzero_marks`] tells for one operation more.
 
 /// The lowest bit of each of `lanes` lanes of `width` bits.
 pub(crate) const fn ones(width: u32, lanes: u32) -> u64 {

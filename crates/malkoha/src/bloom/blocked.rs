@@ -9,8 +9,8 @@
 //!
 //! The invariant: bits are only ever set, so a block that covered the pattern of a key covers it for ever.
 //! This is also why a merge loses nothing: the block that one filter chose for a key has all its bits in the
-//! merged filter, whatever the other filter would have chosen. It may only have more bits set than a filter that took
-//! all keys one by one, since each half chose without knowing the other.
+//! merged filter, whatever the other filter would have chosen. It may only have more bits set than a filter
+//! that took all keys one by one, since each half chose without knowing the other.
 
 use crate::bits::cpu::{Cpu, Portable, Vectors};
 use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, Words, prefetch_block};
@@ -70,8 +70,8 @@ impl<const C: usize> Homes<C> {
     pub(super) const NOWHERE: Self = Self { blocks: [0; C], draws: Draws::NONE };
 }
 
-/// What lookups need of a filter, by value: where answers are written the compiler cannot know that the filter behind a
-/// reference stays as it is, and would read all of this again for every key.
+/// What lookups need of a filter, by value: where answers are written the compiler cannot know that the
+/// filter behind a reference stays as it is, and would read all of this again for every key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a, P> {
     scatter: P,
@@ -106,8 +106,8 @@ impl<P: Scatter> View<'_, P> {
         homes
     }
 
-    /// Whether a candidate block has all bits of a key. All are looked at: which of them holds the key cannot be
-    /// foreseen.
+    /// Whether a candidate block has all bits of a key. All are looked at: which of them holds the key cannot
+    /// be foreseen.
     #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
@@ -173,8 +173,8 @@ impl<P: Scatter> Blocked<P> {
         View { scatter: self.scatter, blocks: self.layout.blocks, words: self.words.blocks() }
     }
 
-    /// Stores a key: in its only block, or in the one where it costs least, the first of several; if one holds it
-    /// already, nothing changes.
+    /// Stores a key: in its only block, or in the one where it costs least, the first of several; if one
+    /// holds it already, nothing changes.
     #[inline(always)]
     pub(super) fn add<const C: usize>(&mut self, homes: Homes<C>, vectors: impl Vectors) {
         let pattern = self.scatter.pattern(homes.draws, vectors);
@@ -286,8 +286,8 @@ impl<P: Scatter> Blocked<P> {
         self.all_blocks().map(|block| u64::from(block.count())).sum()
     }
 
-    /// An estimate of the number of different keys: the number for which these set bits are expected. Reads the
-    /// whole table, and with choices runs the model of the block load, which takes tens of milliseconds.
+    /// An estimate of the number of different keys: the number for which these set bits are expected. Reads
+    /// the whole table, and with choices runs the model of the block load, which takes tens of milliseconds.
     ///
     /// After a merge of filters with choices it is too high, for they have set more bits than one filter
     /// would have.

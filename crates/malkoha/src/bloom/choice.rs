@@ -13,6 +13,8 @@
 //! the same on every machine: two replicas choose the same blocks.
 
 use crate::bits::BLOCK_BITS;
+use crate::error::Error;
+use crate::kind::Kind;
 
 /// What it costs to put a key into a block: appendix A of the paper, with k for the bits of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +25,8 @@ pub enum Cost {
         /// The weight of the rate.
         sigma: f64,
     },
-    /// The rate that the block would have after `mu` further keys: `k ((set + mu k)/256)^k + new`, equation 6.
+    /// The rate that the block would have after `mu` further keys: `k ((set + mu k)/256)^k + new`, equation
+    /// 6.
     LookAhead {
         /// The further keys.
         mu: f64,
@@ -40,13 +43,15 @@ impl Cost {
     /// The base that serves every k and every number of choices: the golden ratio, by coincidence.
     pub const GOLDEN: f64 = 1.618_033_988_749_895;
 
-    /// Whether the parameter is a number that makes a cost.
-    pub(crate) fn is_sound(self) -> bool {
-        match self {
+    /// Refuses a parameter that makes no cost.
+    pub(crate) fn check(self, kind: Kind) -> Result<(), Error> {
+        let sound = match self {
             Self::Mixed { sigma } => sigma.is_finite() && sigma >= 0.0,
             Self::LookAhead { mu } => mu.is_finite() && mu >= 0.0,
             Self::Exponential { beta } => beta.is_finite() && beta > 0.0,
-        }
+        };
+        let what = "the parameter of a cost is a positive number";
+        if sound { Ok(()) } else { Err(Error::Option { kind, what }) }
     }
 }
 

@@ -8,8 +8,8 @@
 //!   u      0.100  0.126  0.159  0.200 ...   2.016      a factor 2^(1/3) apart
 //! ```
 //!
-//! Between the nodes a cubic through the four nearest ones is exact to some thousandths; beyond them the curve
-//! goes on straight in log u, and a rate never exceeds 1. For the default cost the nodes are in a table
+//! Between the nodes a cubic through the four nearest ones is exact to some thousandths; beyond them the
+//! curve goes on straight in log u, and a rate never exceeds 1. For the default cost the nodes are in a table
 //! ([`super::table`]), so that planning takes microseconds; for other costs the model computes them.
 
 use crate::bits::{BLOCK_BITS, WORD_BITS, WORDS};

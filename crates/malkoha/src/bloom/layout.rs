@@ -122,10 +122,7 @@ impl BlockedLayout {
         if self.pattern == Pattern::Spread && (self.choices > 1 || !self.key_bits.is_multiple_of(8)) {
             return refuse("spread patterns have one choice and 8, 16, 24 or 32 bits");
         }
-        if !self.cost.is_sound() {
-            return refuse("the parameter of a cost is a positive number");
-        }
-        Ok(())
+        self.cost.check(kind)
     }
 
     pub(crate) fn curve(&self) -> Curve {

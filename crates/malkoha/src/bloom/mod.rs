@@ -9,9 +9,9 @@
 //!                                                    turns them into sizes
 //! ```
 //!
-//! Two filters, [`Bloom`] and [`Blocked`], after Schmitz, Zentgraf, Rahmann: Blocked Bloom Filters with Choices,
-//! 2025 ("the paper" throughout this module). The invariant of both: bits are only ever set, so that a key that
-//! was stored is found for ever. Hence they neither remove nor count, and two of them merge by OR.
+//! Two filters, [`Bloom`] and [`Blocked`], after Schmitz, Zentgraf, Rahmann: Blocked Bloom Filters with
+//! Choices, 2025 ("the paper" throughout this module). The invariant of both: bits are only ever set, so that
+//! a key that was stored is found for ever. Hence they neither remove nor count, and two of them merge by OR.
 //!
 //! # Which filter for which rate
 //!
@@ -32,17 +32,18 @@
 //! - k from 3 to 7, or where time matters more than memory: one choice, `blocked:1`; from k = 6 on the spread
 //!   pattern takes half the time of the random one for 1 to 3 % more memory.
 //! - k above 7 with memory to heed: two choices, `blocked:2`, the size of a plain filter for two cache lines.
-//! - k from 10 with memory short: three choices, smaller than a plain filter, for a third cache line. Distinct
-//!   patterns save up to another 1 %, and so does a fourth choice.
+//! - k from 10 with memory short: three choices, smaller than a plain filter, for a third cache line.
+//!   Distinct patterns save up to another 1 %, and so does a fourth choice.
 //! - Where keys are removed, or never more than planned, a cuckoo kind is smaller from k = 6 on: sorted
 //!   buckets need (k + 2) / 0.96 bits per key against 1.44 k.
 //!
 //! # What a rate is here
 //!
-//! The promised rate is what filters of a geometry have on average when the planned keys are in. A single filter
-//! strays from it: with choices by less than 1 % at 10^6 keys; with one choice by 1 % at k = 16, 2 % at k = 20,
-//! and 5 % at k = 24 (one sigma), because there a few overfull blocks make the rate. It falls with the root of the
-//! number of keys. What a filter really has is read off its bits: [`Blocked::rate_from_fill`].
+//! The promised rate is what filters of a geometry have on average when the planned keys are in. A single
+//! filter strays from it: with choices by less than 1 % at 10^6 keys; with one choice by 1 % at k = 16, 2 %
+//! at k = 20, and 5 % at k = 24 (one sigma), because there a few overfull blocks make the rate. It falls with
+//! the root of the number of keys. What a filter really has is read off its bits:
+//! [`Blocked::rate_from_fill`].
 //!
 //! All bits of a key come from the 64 of its hash, so that no rate falls below n 2^-64.
 

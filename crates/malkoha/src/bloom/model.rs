@@ -10,10 +10,10 @@
 //! ```
 //!
 //! and the candidate at hand is of type (j, a) with probability q(j, a) = p(j) h(a | j, d). The key goes to
-//! the cheapest candidate. With S(x) for the probability that a candidate costs at least x, the one chosen has
-//! cost x with probability S(x)^c - S(next x)^c, shared among the types of that cost in proportion to q. Each
-//! choice moves the block from j to j + a. Random patterns have d bits with the probability that so many of
-//! their bits are distinct; for distinct patterns d is fixed. These are 513 differential equations without
+//! the cheapest candidate. With S(x) for the probability that a candidate costs at least x, the one chosen
+//! has cost x with probability S(x)^c - S(next x)^c, shared among the types of that cost in proportion to q.
+//! Each choice moves the block from j to j + a. Random patterns have d bits with the probability that so many
+//! of their bits are distinct; for distinct patterns d is fixed. These are 513 differential equations without
 //! any chance in them; they are exact as the number of blocks grows, and for c = 1 they are the Poisson load
 //! of the ordinary blocked filter. The rate at any time is `1 - (1 - sum of p(j) share(j))^c`.
 //!

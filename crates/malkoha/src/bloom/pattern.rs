@@ -1,7 +1,7 @@
 //! The bits of a key inside its block.
 //!
-//! A pattern is a 512-bit mask with the bits that a key sets, made from the key's hash alone, the same for all
-//! of its candidate blocks. Three ways to make it:
+//! A pattern is a 512-bit mask with the bits that a key sets, made from the key's hash alone, the same for
+//! all of its candidate blocks. Three ways to make it:
 //!
 //! ```text
 //!   Random    9 bits of hash name a bit, key_bits times; two may name the same
@@ -10,9 +10,9 @@
 //! ```
 //!
 //! `Distinct` has the distribution of appendix B of the paper, which keeps chosen bits sorted and steps over
-//! them. Here bits are drawn as for `Random`, and if some coincide, as many more are drawn as are missing: the
-//! first so many different ones of an endless row of random bits are any set of them, and nothing is sorted.
-//! Floyd's sampling, which draws from shrinking ranges and never again, took twice as long: every
+//! them. Here bits are drawn as for `Random`, and if some coincide, as many more are drawn as are missing:
+//! the first so many different ones of an endless row of random bits are any set of them, and nothing is
+//! sorted. Floyd's sampling, which draws from shrinking ranges and never again, took twice as long: every
 //! draw waits for the one before it.
 
 use crate::bits::cpu::Vectors;
@@ -42,8 +42,8 @@ impl core::fmt::Display for Pattern {
     }
 }
 
-/// 64-bit words drawn from a hash, as many as are wanted: a counter, and the two halves of a product of it folded. The
-/// hash is mixed already, so that one multiplication is enough.
+/// 64-bit words drawn from a hash, as many as are wanted: a counter, and the two halves of a product of it
+/// folded. The hash is mixed already, so that one multiplication is enough.
 ///
 /// The words are functions of the 64 bits of the hash: keys with equal hashes cannot be told apart.
 #[derive(Clone, Copy, Debug)]
@@ -114,8 +114,8 @@ impl Scatter for Random {
         block
     }
 
-    /// Bits are looked up in the blocks where they are: the pattern would be written word by word and read again
-    /// as vectors, which waits.
+    /// Bits are looked up in the blocks where they are: the pattern would be written word by word and read
+    /// again as vectors, which waits.
     #[inline(always)]
     fn lies_in<const C: usize>(
         &self,

@@ -136,8 +136,8 @@ impl BlockedWish {
 
     /// The fewest bits of a key with which nearly the most keys per block have this rate, and how many.
     ///
-    /// The bits are those that are best for the default cost; so only one curve needs the model if the cost is
-    /// another.
+    /// The bits are those that are best for the default cost; so only one curve needs the model if the cost
+    /// is another.
     fn densest(&self, rate: f64) -> (u32, f64) {
         let margin = Margin::new(self.choices);
         let keys = |curve: &Curve| curve.keys_per_block(rate * margin.aim);
@@ -209,8 +209,6 @@ pub(crate) fn wish(kind: Kind, pattern: Option<Pattern>, cost: Option<Cost>) -> 
         return refuse("with one choice no cost is consulted; ask for 2 or 3 choices");
     }
     let cost = cost.unwrap_or_default();
-    if !cost.is_sound() {
-        return refuse("the parameter of a cost is a positive number");
-    }
+    cost.check(kind)?;
     Ok(BlockedWish { choices, pattern: pattern.unwrap_or(Pattern::Random), cost })
 }

@@ -8,40 +8,44 @@
 //!   keys     n          2n                 4n
 //! ```
 //!
-//! Keys go to the newest link that has room; when none has, a link is added, about twice as large and with longer
-//! fingerprints, so that the rates of all links together stay below the promise. Lookups ask every link.
+//! Keys go to the newest link that has room; when none has, a link is added, about twice as large and with
+//! longer fingerprints, so that the rates of all links together stay below the promise. Lookups ask every
+//! link.
 //!
 //! # Why removing loses nobody
 //!
-//! Links that are independent lose keys: asked to remove x, the chain may find a tag of y that looks like x in
-//! one link while x itself lies in another, and y looks like nothing that is left. Here links share hash bits.
-//! With signed offsets a link knows of a key its *pair*, first place and fingerprint, and nothing else. The
-//! number of pairs of each link is a multiple of that of every older link, and a pair is the hash scaled down
-//! to the number of pairs. Hence (1): keys with equal pairs in one link have equal pairs in all older links.
+//! Links that are independent lose keys: asked to remove x, the chain may find a tag of y that looks like x
+//! in one link while x itself lies in another, and y looks like nothing that is left. Here links share hash
+//! bits. With signed offsets a link knows of a key its *pair*, first place and fingerprint, and nothing else.
+//! The number of pairs of each link is a multiple of that of every older link, and a pair is the hash scaled
+//! down to the number of pairs. Hence (1): keys with equal pairs in one link have equal pairs in all older
+//! links.
 //!
 //! Call a chain *sound* if its tags can be dealt out to the stored copies of keys, one to each and none left,
 //! so that every copy gets a tag that is its own pair in that tag's link. In a sound chain every stored key
 //! is found, and as many copies are counted as were stored. Every operation keeps a chain sound:
 //!
 //! - *Insert* into any link adds one copy and one tag with its pair.
-//! - *Remove* a stored x takes a tag t equal to x's pair from the newest link that has one. Let s be the tag dealt
-//!   to the copy of x; its link is that of t or older. If s is t, done. Otherwise t was dealt to a copy of some y
-//!   with the same pair in t's link. By (1) x and y have the same pair in the link of s, so that s can be dealt
-//!   to y.
+//! - *Remove* a stored x takes a tag t equal to x's pair from the newest link that has one. Let s be the tag
+//!   dealt to the copy of x; its link is that of t or older. If s is t, done. Otherwise t was dealt to a copy
+//!   of some y with the same pair in t's link. By (1) x and y have the same pair in the link of s, so that s
+//!   can be dealt to y.
 //! - *Compact* moves a tag to an older link, where its owner's pair follows from the tag alone, by (1).
 //!
-//! Copies of one key are no exception: x and y may be the same key. The argument needs that the newest link is asked
-//! first: with s in a newer link than t nothing would follow. It needs that a tag is one pair, which XOR
-//! placements do not give, where a tag stands for two; so they do not grow.
+//! Copies of one key are no exception: x and y may be the same key. The argument needs that the newest link
+//! is asked first: with s in a newer link than t nothing would follow. It needs that a tag is one pair, which
+//! XOR placements do not give, where a tag stands for two; so they do not grow.
 //!
 //! Bloom kinds remove nothing and need none of this. There a key that is already found is not stored again.
 
+mod join;
 mod plan;
 mod store;
-
-pub(crate) use store::{bytes, from_links, numbers, read, write};
+#[cfg(test)]
+mod tests;
 
 pub(crate) use plan::{Growth, share};
+pub(crate) use store::{bytes, from_links, numbers, read, write};
 
 use crate::bloom::Fill;
 use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
@@ -61,8 +65,8 @@ fn insert(link: &mut Filter, hash: KeyHash) -> Result<(), Full> {
     if room(link) > 0 { link.insert(&hash) } else { Err(Full) }
 }
 
-/// Answers for all hashes whether any of the filters holds them: asks the first filter for all, then the next one
-/// for those that are still unknown.
+/// Answers for all hashes whether any of the filters holds them: asks the first filter for all, then the next
+/// one for those that are still unknown.
 pub(crate) fn contains_in_any<'a>(
     mut filters: impl Iterator<Item = &'a Filter>,
     hashes: &[KeyHash],
@@ -126,8 +130,8 @@ impl Chain {
         stored.inspect_err(|Full| self.past.failures += 1)
     }
 
-    /// Adds a link with room for at least so many keys, if a hash has the bits and the system the memory for it.
-    /// Otherwise nothing changes.
+    /// Adds a link with room for at least so many keys, if a hash has the bits and the system the memory for
+    /// it. Otherwise nothing changes.
     #[cold]
     fn grow(&mut self, keys: u64) -> Result<(), Full> {
         let newest = self.newest();
@@ -248,7 +252,8 @@ impl Engine for Chain {
             if let Err(full) = self.store_many(link, now, sorted, threads) {
                 return Some(Err(full));
             }
-            // Keys that found no place where there was room for them may have added a link: it is the newest now.
+            // Keys that found no place where there was room for them may have added a link: it is the newest
+            // now.
             if self.links.len() > links {
                 link = self.links.len();
             }
@@ -311,10 +316,11 @@ impl Engine for Chain {
         Box::new(self.clone())
     }
 
-    /// Moves tags from newer links to older ones that have room, oldest first, and drops links that are empty then.
+    /// Moves tags from newer links to older ones that have room, oldest first, and drops links that are empty
+    /// then.
     ///
-    /// The hashes that a link tells lead to the same pairs as the keys themselves, in that link and hence in all older ones. No
-    /// link gets more keys than its share of the rate allows, so the promise holds.
+    /// The hashes that a link tells lead to the same pairs as the keys themselves, in that link and hence in
+    /// all older ones. No link gets more keys than its share of the rate allows, so the promise holds.
     fn compact(&mut self) -> Option<u64> {
         if self.is_bloom() {
             return None;
@@ -361,51 +367,5 @@ impl Engine for Chain {
 
     fn estimate_keys(&self) -> Option<f64> {
         self.links.iter().map(|link| link.engine().estimate_keys()).sum()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Kind, Spec};
-
-    fn chain(spec: Spec) -> Chain {
-        let geometry = spec.growing().plan().unwrap();
-        Chain::new(&geometry, geometry.growth().unwrap()).unwrap()
-    }
-
-    /// More memory than there are addresses, and more pairs than hashes: either is refused, and nothing changes.
-    #[test]
-    fn a_link_that_cannot_be_made_changes_nothing() {
-        for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Bloom, Kind::Blocked(2)] {
-            let mut chain = chain(Spec::new(100, 0.1).kind(kind));
-            for hash in 0..100u64 {
-                chain.insert(KeyHash::from_raw(crate::key::mix(hash))).unwrap();
-            }
-            let before = chain.clone();
-            for keys in [1 << 52, 1 << 61, u64::MAX] {
-                assert_eq!(chain.grow(keys), Err(Full), "{kind} {keys}");
-                assert!(chain.links == before.links);
-            }
-            chain.grow(1).unwrap();
-            assert_eq!(chain.links.len(), 2);
-        }
-    }
-
-    #[test]
-    fn too_many_copies_of_a_key_do_not_add_links_for_ever() {
-        let mut chain = chain(Spec::new(10, 0.01));
-        let egg = KeyHash::from_raw(0x1234_5678_9ABC_DEF0);
-        let stored = (0..100_000).take_while(|_| chain.insert(egg).is_ok()).count();
-        assert!(stored > 16 && chain.links.len() < 6, "{stored} copies in {} links", chain.links.len());
-        assert_eq!(chain.count(egg), Some(u32::try_from(stored).unwrap()));
-        let before = chain.clone();
-        assert_eq!(chain.insert(egg), Err(Full));
-        assert!(chain.links == before.links);
-        for _ in 0..stored {
-            assert_eq!(chain.remove(egg), Some(true));
-        }
-        assert_eq!(chain.remove(egg), Some(false));
-        assert_eq!(chain.len(), 0);
     }
 }

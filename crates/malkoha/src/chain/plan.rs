@@ -1,10 +1,10 @@
 //! How the links of a chain follow from one another.
 //!
-//! Link number i, counted from 1, may have a part 2^-(2 floor(log2 i) + 1) of the promised rate: 1/2, twice 1/8,
-//! four times 1/32, and so on. The exponents are the lengths of Elias's gamma code; each row of equal parts adds up to
-//! half of the row before, and all of them, however many there will be, to the promise. Shares that fell by half
-//! from link to link would do as well, but would cost a bit more per key with every doubling; these cost two bits
-//! with every doubling of the *number of links*.
+//! Link number i, counted from 1, may have a part 2^-(2 floor(log2 i) + 1) of the promised rate: 1/2, twice
+//! 1/8, four times 1/32, and so on. The exponents are the lengths of Elias's gamma code; each row of equal
+//! parts adds up to half of the row before, and all of them, however many there will be, to the promise.
+//! Shares that fell by half from link to link would do as well, but would cost a bit more per key with every
+//! doubling; these cost two bits with every doubling of the *number of links*.
 
 use crate::bloom::{BlockedWish, PlainWish};
 use crate::cuckoo::Wish;
@@ -31,9 +31,14 @@ pub(crate) fn share(link: u32) -> f64 {
     (-f64::from(rate_bits(link))).exp2()
 }
 
+/// The part of the promised rate that so many links have together.
+pub(crate) fn shares(links: u32) -> f64 {
+    (0..links).map(share).sum()
+}
+
 impl Growth {
-    /// The link after `last`, which has the number `link` counted from 0: about 2^`doublings` times as many keys, at
-    /// least three quarters of that.
+    /// The link after `last`, which has the number `link` counted from 0: about 2^`doublings` times as many
+    /// keys, at least three quarters of that.
     pub(crate) fn next_link(
         &self,
         chain: &Geometry,
@@ -59,8 +64,8 @@ impl Growth {
                 let mut bits = rate_bits(link) - rate_bits(link - 1);
                 loop {
                     let (most, layout) = wish.refined(&coarse, (doublings, bits), rate)?;
-                    // A little fewer are no harm. Many fewer would be left out only because of fingerprints that
-                    // are short for so large a table, with one slot per place above all.
+                    // A little fewer are no harm. Many fewer would be left out only because of fingerprints
+                    // that are short for so large a table, with one slot per place above all.
                     if most >= keys / 4 * 3 {
                         break (most, Layout::Cuckoo(layout));
                     }
@@ -125,10 +130,7 @@ mod tests {
                         let Ok(link) = growth.next_link(&chain, &last, number, 1) else { break };
                         assert!(2 * link.keys() >= 3 * last.keys(), "{kind} {link:?}");
                         if let (Some(fine), Some(coarse)) = (link.cuckoo(), last.cuckoo()) {
-                            let pairs = |layout: &crate::cuckoo::CuckooLayout| {
-                                u128::from(layout.places) * u128::from(layout.fingerprints)
-                            };
-                            assert!(pairs(fine).is_multiple_of(pairs(coarse)));
+                            assert!(fine.pairs().is_multiple_of(coarse.pairs()));
                             assert!(fine.fingerprints <= fine.tag.fingerprints());
                         }
                         last = link;

@@ -1,8 +1,8 @@
-//! A chain as bytes: a compound of its links, and the two numbers that later links need.
+//! A chain as bytes: a compound of its links, the two numbers that later links need, and the promised rate if
+//! that does not follow from the first link.
 
 use std::io::{self, Write};
 
-use crate::cuckoo::CuckooLayout;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::geometry::{Geometry, Layout};
@@ -10,42 +10,91 @@ use crate::spec::Offsets;
 use crate::store::{self, Form, Input};
 use crate::theory;
 
+use super::plan::shares;
 use super::{Chain, Growth, share};
 
-/// The numbers of a chain.
+/// The numbers of a chain whose links follow from the first.
 pub(crate) fn numbers(growth: &Growth) -> [u64; 2] {
     [growth.load.to_bits(), u64::from(growth.offsets == Offsets::Whole)]
 }
 
+/// The numbers of a chain with these links.
+fn all_numbers(chain: &Geometry, growth: &Growth, links: &[Filter]) -> Vec<u64> {
+    let mut all = numbers(growth).to_vec();
+    if !is_planned(chain, links) {
+        all.push(chain.rate().to_bits());
+    }
+    all
+}
+
 /// The bytes that a chain with these links takes.
-pub(crate) fn bytes(growth: &Growth, links: &[Filter]) -> u64 {
-    store::compound_bytes(&numbers(growth), &links.iter().collect::<Vec<_>>())
+pub(crate) fn bytes(chain: &Geometry, growth: &Growth, links: &[Filter]) -> u64 {
+    store::compound_bytes(&all_numbers(chain, growth, links), &links.iter().collect::<Vec<_>>())
 }
 
 /// Writes a chain with these links.
-pub(crate) fn write(out: &mut dyn Write, growth: &Growth, links: &[Filter]) -> io::Result<()> {
-    store::write_compound(out, Form::Chain, &numbers(growth), &links.iter().collect::<Vec<_>>())
+pub(crate) fn write(
+    out: &mut dyn Write,
+    chain: &Geometry,
+    growth: &Growth,
+    links: &[Filter],
+) -> io::Result<()> {
+    let numbers = all_numbers(chain, growth, links);
+    store::write_compound(out, Form::Chain, &numbers, &links.iter().collect::<Vec<_>>())
 }
 
 /// Reads a chain and verifies that its links follow from one another: removing would lose keys otherwise.
 pub(crate) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let (numbers, links) = store::read_compound(input, Form::Chain)?;
-    let &[load, offsets] = numbers.as_slice() else {
-        return Err(store::bad_number(0, format!("{} numbers where a growing filter has 2", numbers.len())));
-    };
     let begins = store::part_offsets(&numbers, &links);
-    from_links([load, offsets], links, &begins)
+    match *numbers.as_slice() {
+        [load, offsets] => from_links([load, offsets], links, &begins),
+        [load, offsets, rate] => joined([load, offsets], f64::from_bits(rate), links, &begins),
+        _ => Err(store::bad_count(numbers.len(), "a growing filter has 2 or 3")),
+    }
 }
 
-/// The growing filter with these two numbers, which are the first ones of a compound, and these links, which begin
-/// at these offsets.
+/// The growing filter with these two numbers, which are the first ones of a compound, and these links, which
+/// begin at these offsets.
 pub(crate) fn from_links(
     [load, offsets]: [u64; 2],
     links: Vec<Filter>,
     begins: &[u64],
 ) -> Result<Filter, Error> {
+    let (first, growth) = first_link([load, offsets], &links)?;
+    let chain = first.growing(growth);
+    if !grows(&first) || chain.rate() >= 1.0 {
+        return Err(Error::corrupt("link", begins[0], format!("this {} filter does not grow", first.kind())));
+    }
+    let follows = |(number, pair): (u32, &[Filter])| {
+        let [last, link] = [0, 1].map(|i| pair[i].geometry());
+        stranger(last, link).or_else(|| unplanned(&chain, number, [last, link]))
+    };
+    chained(chain, growth, links, begins, follows)
+}
+
+/// The growing filter with these two numbers and these links, which were put together, at this promise.
+fn joined(numbers: [u64; 2], rate: f64, links: Vec<Filter>, begins: &[u64]) -> Result<Filter, Error> {
+    let (first, growth) = first_link(numbers, &links)?;
+    let chain = first.growing_at(growth, rate);
+    let allowed = rate * shares(u32::try_from(links.len()).unwrap_or(u32::MAX));
+    let taken: f64 = links.iter().map(|link| link.geometry().rate()).sum();
+    // The promise was the sum over the shares, rounded.
+    if !(rate > 0.0 && rate < 1.0 && taken <= allowed * (1.0 + 1e-9)) || is_planned(&chain, &links) {
+        let what = format!("{rate} is not the promise of links whose rates add up to {taken}");
+        return Err(store::bad_number(2, what));
+    }
+    if !grows(&first) {
+        return Err(Error::corrupt("link", begins[0], format!("this {} filter does not grow", first.kind())));
+    }
+    let follows = |(_, pair): (u32, &[Filter])| stranger(pair[0].geometry(), pair[1].geometry());
+    chained(chain, growth, links, begins, follows)
+}
+
+/// The geometry of the first link, and how the chain goes on that has these two numbers.
+fn first_link([load, offsets]: [u64; 2], links: &[Filter]) -> Result<(Geometry, Growth), Error> {
     let Some(first) = links.first() else {
-        return Err(store::bad_number(0, "a growing filter has at least one link"));
+        return Err(store::bad_parts("a growing filter has at least one link"));
     };
     let (kind, load) = (first.geometry().kind(), f64::from_bits(load));
     let most = match theory::dense_load(kind) {
@@ -61,40 +110,59 @@ pub(crate) fn from_links(
         1 if kind.is_signed() => Offsets::Whole,
         _ => return Err(store::bad_number(1, format!("{offsets} where 0 is local and 1 is whole"))),
     };
-    let growth = Growth { load, offsets };
-    let geometry = first.geometry().growing(growth);
-    if !grows(first.geometry()) || geometry.rate() >= 1.0 {
-        return Err(Error::corrupt("link", begins[0], format!("this {kind} filter does not grow")));
-    }
+    Ok((*first.geometry(), Growth { load, offsets }))
+}
+
+/// The chain of these links, if each follows from the one before and none has more keys than it takes.
+fn chained(
+    chain: Geometry,
+    growth: Growth,
+    links: Vec<Filter>,
+    begins: &[u64],
+    flaw: impl Fn((u32, &[Filter])) -> Option<&'static str>,
+) -> Result<Filter, Error> {
     for (number, pair) in (1u32..).zip(links.windows(2)) {
-        if let Some(what) = flaw(&geometry, number, [0, 1].map(|i| pair[i].geometry())) {
+        if let Some(what) = flaw((number, pair)) {
             let what = format!("link {} does not follow from the one before it: {what}", number + 1);
             return Err(Error::corrupt("link", begins[number as usize], what));
         }
     }
-    if let Some(at) = links.iter().position(|link| link.len() > link.geometry().keys()) {
+    if let Some(at) = links.iter().position(overfull) {
         let (there, most) = (links[at].len(), links[at].geometry().keys());
         let what = format!("link {} has {there} keys and takes {most} at most", at + 1);
         return Err(Error::corrupt("link", begins[at], what));
     }
-    Ok(Filter::around(geometry, Box::new(Chain::of_links(&geometry, &growth, links))))
+    Ok(Filter::around(chain, Box::new(Chain::of_links(&chain, &growth, links))))
 }
 
-/// Whether a filter of this geometry can be a link: its pairs are the hash scaled down, and it has nothing that other
-/// links would not have.
-fn grows(geometry: &Geometry) -> bool {
+/// Whether a link has more keys than its part of the rate allows.
+pub(super) fn overfull(link: &Filter) -> bool {
+    link.len() > link.geometry().keys()
+}
+
+/// Whether the links of a chain, and its rate, are those that follow from the first link.
+fn is_planned(chain: &Geometry, links: &[Filter]) -> bool {
+    let follows = |(number, pair): (u32, &[Filter])| {
+        unplanned(chain, number, [0, 1].map(|i| pair[i].geometry())).is_none()
+    };
+    let first = links.first().map(|link| (link.geometry().rate() / share(0)).to_bits());
+    first == Some(chain.rate().to_bits()) && (1u32..).zip(links.windows(2)).all(follows)
+}
+
+/// Whether a filter of this geometry can be a link: its pairs are the hash scaled down, and it has nothing
+/// that other links would not have.
+pub(super) fn grows(geometry: &Geometry) -> bool {
     geometry.cuckoo().is_none_or(|layout| {
         let plain = layout.ring.near_share == 0 && layout.doublings == 0 && layout.value_bits() == 0;
         layout.kind.is_signed() && plain
     })
 }
 
-/// What is wrong with a link behind another. How large a link is planned is left open: that may change.
-fn flaw(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&'static str> {
+/// What is wrong with a link behind another, however they came together: removing would lose keys.
+pub(super) fn stranger(last: &Geometry, link: &Geometry) -> Option<&'static str> {
     let follows = match (last.layout(), link.layout()) {
         (Layout::Cuckoo(last), Layout::Cuckoo(link)) => {
-            let pairs = |layout: &CuckooLayout| u128::from(layout.places) * u128::from(layout.fingerprints);
-            link.kind == last.kind && pairs(link).is_multiple_of(pairs(last))
+            link.kind == last.kind && link.pairs().is_multiple_of(last.pairs())
         }
         (Layout::Bloom(_), Layout::Bloom(_)) => true,
         (Layout::Blocked(last), Layout::Blocked(link)) => {
@@ -106,13 +174,18 @@ fn flaw(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&
         (grows(link), "it is no filter that can be a link"),
         (follows, "places and fingerprints are no multiple, or of another kind"),
         (link.seed() == last.seed(), "it has another seed"),
-        (link.keys() > last.keys(), "it is not larger"),
-        (
-            link.rate().to_bits() == (chain.rate() * share(number)).to_bits(),
-            "it has another share of the rate",
-        ),
     ];
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
+}
+
+/// What is wrong with a link behind another in a chain that has grown by itself. How large a link is planned
+/// is left open: that may change.
+fn unplanned(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&'static str> {
+    if link.keys() <= last.keys() {
+        return Some("it is not larger");
+    }
+    let rate = chain.rate() * share(number);
+    (link.rate().to_bits() != rate.to_bits()).then_some("it has another share of the rate")
 }
 
 #[cfg(test)]
@@ -214,10 +287,15 @@ mod tests {
         let filter = grown(Spec::new(50, 0.01));
         let links: Vec<_> = filter.engine().links().iter().collect();
         let load = 0.9f64.to_bits();
-        let wrong: [&[u64]; 8] = [
+        let wrong: [&[u64]; 13] = [
             &[],
             &[load],
             &[load, 0, 0],
+            &[load, 0, 0.01f64.to_bits()],
+            &[load, 0, 0.009f64.to_bits()],
+            &[load, 0, 1f64.to_bits()],
+            &[load, 0, f64::NAN.to_bits()],
+            &[load, 0, 0.5f64.to_bits(), 0],
             &[load, 2],
             &[f64::NAN.to_bits(), 0],
             &[0, 0],

@@ -215,6 +215,18 @@ impl CuckooLayout {
         crate::reduce::bits_needed(&[self.places >> self.doublings, drawn])
     }
 
+    /// The pairs of first place and fingerprint, which are all that a table tells keys apart by.
+    pub(crate) fn pairs(&self) -> u128 {
+        u128::from(self.places) * u128::from(self.fingerprints)
+    }
+
+    /// Whether offsets were wished to reach the whole table. Where it is so small that local ones do, local is what
+    /// serves when it gets larger.
+    pub(crate) fn reaches_everywhere(&self) -> bool {
+        let most = self.ring.most;
+        self.kind.is_signed() && most == self.places - self.ring.least && most > 1 << 15
+    }
+
     /// Bits of the table, or `None` if there are too many to count.
     #[must_use]
     pub fn table_bits(&self) -> Option<u64> {
@@ -242,7 +254,7 @@ impl CuckooLayout {
     /// The groups of keys that the filter cannot tell apart.
     #[must_use]
     pub fn groups(&self) -> f64 {
-        let pairs = self.places as f64 * self.fingerprints as f64;
+        let pairs = self.pairs() as f64;
         if self.kind.is_signed() { pairs } else { pairs / 2.0 }
     }
 }

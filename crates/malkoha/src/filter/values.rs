@@ -7,16 +7,16 @@ use crate::values::Values;
 
 /// # Values
 ///
-/// A filter that was planned with [`Spec::values`](crate::Spec::values) stores a number of 1 to 16 bits beside every
-/// key. A stored copy is then a key *with* a value: [`insert`](Self::insert) stores one with value 0, and
-/// [`remove`](Self::remove) removes one with value 0 and no other. [`contains`](Self::contains),
+/// A filter that was planned with [`Spec::values`](crate::Spec::values) stores a number of 1 to 16 bits
+/// beside every key. A stored copy is then a key *with* a value: [`insert`](Self::insert) stores one with
+/// value 0, and [`remove`](Self::remove) removes one with value 0 and no other. [`contains`](Self::contains),
 /// [`count`](Self::count) and [`insert_unique`](Self::insert_unique) look at keys whatever their values.
 ///
-/// The hazards of removal are those of keys: removing or updating a key with a value that it was not stored with may
-/// take or change what belongs to another key that looks the same and has that value.
+/// The hazards of removal are those of keys: removing or updating a key with a value that it was not stored
+/// with may take or change what belongs to another key that looks the same and has that value.
 impl Filter {
-    /// Stores one copy of a key with a value. If there is no room, or the value is wider than planned, the filter
-    /// stays as it was, bit for bit.
+    /// Stores one copy of a key with a value. If there is no room, or the value is wider than planned, the
+    /// filter stays as it was, bit for bit.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -33,30 +33,30 @@ impl Filter {
         self.engine.insert_with(key.hash(&self.hasher), value)
     }
 
-    /// The values of all stored copies that look like this key, ascending. Those that were stored with the key are
-    /// always among them. Another one comes along with about the rate's probability, and for a key that is not
-    /// stored there is one with the rate's probability and none otherwise.
+    /// The values of all stored copies that look like this key, ascending. Those that were stored with the
+    /// key are always among them. Another one comes along with about the rate's probability, and for a key
+    /// that is not stored there is one with the rate's probability and none otherwise.
     #[inline]
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
         self.engine.get(key.hash(&self.hasher))
     }
 
-    /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none, and
-    /// then nothing has changed. Needs no room.
+    /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none,
+    /// and then nothing has changed. Needs no room.
     #[inline]
     pub fn update<K: Key + ?Sized>(&mut self, key: &K, old: u16, new: u16) -> Result<bool, Error> {
         self.engine.update(key.hash(&self.hasher), old, new)
     }
 
-    /// Removes one copy of a key that is stored with this value; `false` if there is none, and then nothing has
-    /// changed.
+    /// Removes one copy of a key that is stored with this value; `false` if there is none, and then nothing
+    /// has changed.
     #[inline]
     pub fn remove_with<K: Key + ?Sized>(&mut self, key: &K, value: u16) -> Result<bool, Error> {
         self.engine.remove_with(key.hash(&self.hasher), value)
     }
 
-    /// Stores every key of a slice with its value, in order, and stops at the first for which there is no room.
-    /// If a value is wider than planned, nothing is stored.
+    /// Stores every key of a slice with its value, in order, and stops at the first for which there is no
+    /// room. If a value is wider than planned, nothing is stored.
     ///
     /// # Panics
     ///
@@ -112,8 +112,8 @@ impl Filter {
         Ok(removed)
     }
 
-    /// Stores every key of a slice with its value, all or none, in the order that suits the memory, on so many
-    /// threads: [`extend`](Self::extend) for filters with values.
+    /// Stores every key of a slice with its value, all or none, in the order that suits the memory, on so
+    /// many threads: [`extend`](Self::extend) for filters with values.
     ///
     /// # Panics
     ///

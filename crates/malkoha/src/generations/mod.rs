@@ -9,32 +9,32 @@
 //!     inserts     the window that is guaranteed: all generations but one
 //! ```
 //!
-//! Keys go to the newest generation; lookups ask all of them. When the newest has had its share of the window, by
-//! number of keys or by the clock, the oldest is emptied. No key is removed by itself, so nothing is known of keys
-//! but their fingerprints, and nothing can be removed wrongly.
+//! Keys go to the newest generation; lookups ask all of them. When the newest has had its share of the
+//! window, by number of keys or by the clock, the oldest is emptied. No key is removed by itself, so nothing
+//! is known of keys but their fingerprints, and nothing can be removed wrongly.
 //!
-//! With G generations the window that is asked for takes G - 1 of them, because the newest may just have begun. So at
-//! the peak G / (G - 1) times as many keys are alive as the window has, and that is what the memory is planned
-//! for: a window planned for the average would be too small whenever more comes than usual. Each generation may
-//! have a part 1/G of the rate: more generations expire more smoothly, with less memory for keys that are
-//! beyond the window, and cost log2 G bits a key and one more table for every lookup.
+//! With G generations the window that is asked for takes G - 1 of them, because the newest may just have
+//! begun. So at the peak G / (G - 1) times as many keys are alive as the window has, and that is what the
+//! memory is planned for: a window planned for the average would be too small whenever more comes than usual.
+//! Each generation may have a part 1/G of the rate: more generations expire more smoothly, with less memory
+//! for keys that are beyond the window, and cost log2 G bits a key and one more table for every lookup.
 //!
 //! # A burst
 //!
-//! A window by the clock does not know how many keys a generation gets. If more come than planned, the generation
-//! grows, as a filter that is [growing](crate::Spec::growing) does, within its part of the rate: no key is refused,
-//! none is lost, the window stays as long as it was, and the memory is given back when the generation is
-//! emptied. Rotating early instead would shorten the window just when most happens, and refusing would let
-//! duplicates through. The price is a bit per key that leaves room in the rate for growth.
+//! A window by the clock does not know how many keys a generation gets. If more come than planned, the
+//! generation grows, as a filter that is [growing](crate::Spec::growing) does, within its part of the rate:
+//! no key is refused, none is lost, the window stays as long as it was, and the memory is given back when the
+//! generation is emptied. Rotating early instead would shorten the window just when most happens, and
+//! refusing would let duplicates through. The price is a bit per key that leaves room in the rate for growth.
 
 mod store;
 
 use std::collections::VecDeque;
 
-use crate::chain::contains_in_any;
-use crate::engine::Inserted;
-use crate::error::{Error, Full};
-use crate::filter::Filter;
+use crate::chain::{self, contains_in_any};
+use crate::engine::{Counters, Inserted};
+use crate::error::{Error, Full, FullAt};
+use crate::filter::{CHUNK, Filter, ask_in_chunks};
 use crate::geometry::Geometry;
 use crate::key::{Key, KeyHash};
 use crate::spec::{Given, Spec, check_rate};
@@ -43,9 +43,6 @@ use crate::sums::saturating_sum;
 
 /// The most generations.
 const MOST_GENERATIONS: u32 = 1024;
-
-/// Keys that are hashed before the first of them is looked up.
-const CHUNK: usize = 2048;
 
 /// What a window knows of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,15 +53,16 @@ struct Clock {
     began: Option<u64>,
 }
 
-/// The keys that were seen of late: those of the last so many keys, or of the last so many ticks of a clock that
-/// the caller reads.
+/// The keys that were seen of late: those of the last so many keys, or of the last so many ticks of a clock
+/// that the caller reads.
 ///
 /// # The guarantee
 ///
-/// A key that was [`Stored`](Inserted::Stored) is found as long as it is inside the window: until as many other keys
-/// have been stored, or as many ticks have passed, as the window was made for. It is forgotten at the latest when
-/// G / (G - 1) times as many have. A key that was [`Seen`](Inserted::Seen) is not stored again, so that its time
-/// counts from when it was stored; [`insert`](Self::insert) begins its time anew.
+/// A key that was [`Stored`](Inserted::Stored) is found as long as it is inside the window: until as many
+/// other keys have been stored, or as many ticks have passed, as the window was made for. It is forgotten at
+/// the latest when G generations have passed, each of which is a part 1/(G - 1) of the window, rounded up to
+/// whole keys or ticks. A key that was [`Seen`](Inserted::Seen) is not stored again, so that its time counts
+/// from when it was stored; [`insert`](Self::insert) begins its time anew.
 ///
 /// ```
 /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
@@ -89,16 +87,18 @@ pub struct Generations {
 }
 
 impl Generations {
-    /// A window of the last keys, as many as the spec says, in so many generations, 2 to 1024. Memory and rate are those
-    /// of the whole window.
+    /// A window of the last keys, as many as the spec says, in so many generations, 2 to 1024. Memory and
+    /// rate are those of the whole window.
     pub fn of_keys(spec: &Spec, generations: u32) -> Result<Self, Error> {
         Self::new(spec, generations, None)
     }
 
-    /// A window of the last ticks, in so many generations, 2 to 1024. The keys of the spec are those that come in so
-    /// many ticks at the busiest; if more come, the window takes more memory for a while.
+    /// A window of the last ticks, in so many generations, 2 to 1024 and at most one more than there are
+    /// ticks. The keys of the spec are those that come in so many ticks at the busiest; if more come, the
+    /// window takes more memory for a while.
     ///
-    /// What a tick is, is up to the caller, who tells the time with each key or by [`advance`](Self::advance).
+    /// What a tick is, is up to the caller, who tells the time with each key or by
+    /// [`advance`](Self::advance).
     ///
     /// ```
     /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
@@ -112,6 +112,12 @@ impl Generations {
         if ticks == 0 {
             return Err(Error::NoTicks);
         }
+        // No generation is shorter than a tick: more of them would cost memory and bits, and shorten nothing.
+        let most = u32::try_from(ticks.saturating_add(1))
+            .map_or(MOST_GENERATIONS, |most| most.min(MOST_GENERATIONS));
+        if generations > most {
+            return Err(Error::Generations { got: generations, most });
+        }
         Self::new(spec, generations, Some(Clock { ticks, began: None }))
     }
 
@@ -120,7 +126,11 @@ impl Generations {
             return Err(Error::Generations { got: generations, most: MOST_GENERATIONS });
         }
         let (count, part) = (u64::from(generations), f64::from(generations));
-        let share = |keys: u64| keys.div_ceil(count - 1);
+        // The keys of one generation at the busiest: by the clock, those of the ticks that it really has.
+        let share = |keys: u64| match clock {
+            None => keys.div_ceil(count - 1),
+            Some(clock) => scaled(keys, clock.ticks.div_ceil(count - 1), clock.ticks, u128::div_ceil),
+        };
         let given = match spec.given {
             Given::KeysAndRate(keys, rate) => Given::KeysAndRate(share(keys), check_rate(rate)? / part),
             Given::KeysAndMemory(keys, bytes) => Given::KeysAndMemory(share(keys), bytes / count),
@@ -135,16 +145,23 @@ impl Generations {
         Ok(Self { geometry, filters: filters.collect::<Result<_, _>>()?, clock })
     }
 
-    /// Stores a key unless it was seen within the window, and says which. By number of keys, this begins a new
-    /// generation whenever the newest is full.
+    /// Stores a key unless it was seen within the window, and says which. By number of keys, this begins a
+    /// new generation whenever the newest is full.
     ///
-    /// A window refuses a key only if the system has no memory, or a hash no bits, for a burst, and then nothing has changed.
+    /// A window refuses a key only if the system has no memory, or a hash no bits, for a burst, and then
+    /// nothing has changed.
     pub fn check_and_insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
         let hash = key.hash(self.filters[0].hasher());
-        if self.contains(&hash) {
+        // The newest generation is looked at when the key is stored there.
+        if self.filters.iter().skip(1).any(|generation| generation.contains(&hash)) {
             return Ok(Inserted::Seen);
         }
-        self.make_room();
+        if self.room() == 0 {
+            if self.filters[0].contains(&hash) {
+                return Ok(Inserted::Seen);
+            }
+            self.rotate();
+        }
         self.filters[0].insert_unique(&hash)
     }
 
@@ -154,7 +171,9 @@ impl Generations {
         self.check_and_insert(key)
     }
 
-    /// Does the same for every key of a slice, in order, and appends to `answers` what became of each.
+    /// Does the same for every key of a slice, in order, and appends to `answers` what became of each; if a
+    /// key is refused, of each before it. Many keys at a time are looked up in the older generations, and for
+    /// the newest memory is asked for ahead.
     ///
     /// ```
     /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
@@ -169,13 +188,40 @@ impl Generations {
         keys: &[K],
         answers: &mut Vec<Inserted>,
     ) -> Result<(), Full> {
-        for key in keys {
-            answers.push(self.check_and_insert(key)?);
+        let (mut hashes, mut found) = (Vec::new(), Vec::new());
+        let (mut unknown, mut became) = (Vec::new(), Vec::new());
+        let mut rest = keys;
+        while !rest.is_empty() {
+            // While there is room for all keys of a chunk, no generation is forgotten between two of them.
+            let room = usize::try_from(self.room()).unwrap_or(usize::MAX);
+            let (now, later) = rest.split_at(room.clamp(1, CHUNK).min(rest.len()));
+            rest = later;
+            if room == 0 {
+                answers.push(self.check_and_insert(&now[0])?);
+                continue;
+            }
+            let hasher = self.filters[0].hasher();
+            hashes.clear();
+            hashes.extend(now.iter().map(|key| -> KeyHash { key.hash(hasher) }));
+            found.clear();
+            found.resize(now.len(), false);
+            contains_in_any(self.filters.iter().skip(1), &hashes, &mut found);
+            unknown.clear();
+            unknown.extend(hashes.iter().zip(&found).filter(|(_, found)| !**found).map(|(hash, _)| *hash));
+            became.clear();
+            let stored = self.filters[0].insert_unique_slice(&unknown, &mut became);
+            let mut became = became.drain(..);
+            // After a refusal the answers end where the first unknown key has none.
+            answers.extend(
+                found.iter().map_while(|found| if *found { Some(Inserted::Seen) } else { became.next() }),
+            );
+            stored.map_err(|FullAt { .. }| Full)?;
         }
         Ok(())
     }
 
-    /// Stores a key, or begins its time anew: afterwards it is found for a whole window, even if it was seen before.
+    /// Stores a key, or begins its time anew: afterwards it is found for a whole window, even if it was seen
+    /// before.
     ///
     /// ```
     /// use malkoha::{Generations, Spec};
@@ -192,7 +238,9 @@ impl Generations {
         if self.filters[0].contains(&hash) {
             return Ok(());
         }
-        self.make_room();
+        if self.room() == 0 {
+            self.rotate();
+        }
         self.filters[0].insert_unique(&hash).map(|_| ())
     }
 
@@ -207,33 +255,28 @@ impl Generations {
     #[must_use]
     pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut answers = vec![false; keys.len()];
-        let hasher = self.filters[0].hasher();
-        let mut hashes = Vec::with_capacity(CHUNK.min(keys.len()));
-        for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
-            hashes.clear();
-            hashes.extend(keys.iter().map(|key| -> KeyHash { key.hash(hasher) }));
-            contains_in_any(self.filters.iter(), &hashes, answers);
-        }
+        ask_in_chunks(keys, &mut answers, self.filters[0].hasher(), |hashes, answers| {
+            contains_in_any(self.filters.iter(), hashes, answers);
+        });
         answers
     }
 
-    /// Begins a new generation if, counting keys, the newest has its share of the window.
-    fn make_room(&mut self) {
-        if self.clock.is_none() && self.filters[0].len() >= self.geometry.keys() {
-            self.rotate();
-        }
+    /// Keys that the newest generation takes before, counting keys, it has its share of the window.
+    fn room(&self) -> u64 {
+        if self.clock.is_some() { u64::MAX } else { chain::room(&self.filters[0]) }
     }
 
-    /// Forgets the oldest generation and begins a new one. Windows do this by themselves; whoever calls it makes the
-    /// window shorter.
+    /// Forgets the oldest generation and begins a new one. Windows do this by themselves; whoever calls it
+    /// makes the window shorter.
     pub fn rotate(&mut self) {
         // It was the oldest and is the newest now: emptied, its memory can be used again.
         self.filters.rotate_right(1);
         self.filters[0].clear();
     }
 
-    /// Tells the time, in ticks, to a window that goes by the clock: what is older than the window is forgotten. A time
-    /// before one that was told already changes nothing, and neither does any for a window that counts keys.
+    /// Tells the time, in ticks, to a window that goes by the clock: what is older than the window is
+    /// forgotten. A time before one that was told already changes nothing, and neither does any for a window
+    /// that counts keys.
     pub fn advance(&mut self, now: u64) {
         let span = self.ticks_per_generation();
         let Some(clock) = &mut self.clock else { return };
@@ -261,7 +304,11 @@ impl Generations {
     /// The keys that the window is planned for: as many as are found for certain if it counts keys.
     #[must_use]
     pub fn keys(&self) -> u64 {
-        self.geometry.keys().saturating_mul(self.filters.len() as u64 - 1)
+        let keys = self.geometry.keys();
+        match self.clock {
+            None => keys.saturating_mul(self.filters.len() as u64 - 1),
+            Some(clock) => scaled(keys, clock.ticks, self.ticks_per_generation(), |a, b| a / b),
+        }
     }
 
     /// The ticks for which a key is found for certain; `None` if the window counts keys.
@@ -294,8 +341,8 @@ impl Generations {
         self.len() == 0
     }
 
-    /// Facts about the window at this moment. The head-room is what the newest generation still takes as planned, and the
-    /// level is full while there is a burst; the generations have stats of their own.
+    /// Facts about the window at this moment. The head-room is what the newest generation still takes as
+    /// planned, and the level is full while there is a burst; the generations have stats of their own.
     ///
     /// ```
     /// use malkoha::{Generations, Level, Spec};
@@ -311,8 +358,16 @@ impl Generations {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let parts: Vec<_> = self.filters.iter().map(Filter::stats).collect();
-        Stats::of_generations(&parts, self.geometry.keys())
+        let mut counters = Counters::default();
+        self.filters.iter().for_each(|generation| counters.add(generation.counters()));
+        Stats::of_generations(&parts, counters, self.geometry.keys())
     }
+}
+
+/// A number times `times` over `over`, rounded as `divide` does; the largest number if that is less.
+fn scaled(number: u64, times: u64, over: u64, divide: impl Fn(u128, u128) -> u128) -> u64 {
+    let product = u128::from(number) * u128::from(times);
+    u64::try_from(divide(product, over.into())).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -332,6 +387,41 @@ mod tests {
         assert_eq!((window.len(), window.stats().memory_bytes), (0, planned));
     }
 
+    /// Generations are whole ticks: where these do not divide the window, each has more than its part of the
+    /// keys.
+    #[test]
+    fn windows_are_planned_for_the_ticks_that_generations_have() {
+        for (ticks, generations, each) in [(60, 4, 400), (4, 4, 600), (1, 2, 1200), (3, 4, 400), (7, 4, 515)]
+        {
+            let mut window = Generations::of_ticks(&Spec::new(1200, 0.01), generations, ticks).unwrap();
+            assert_eq!(window.geometry.keys(), each, "{ticks} ticks in {generations} generations");
+            assert!((1200..1203).contains(&window.keys()), "{}", window.keys());
+            let planned = window.stats().memory_bytes;
+            // As busy as was said, for many windows: nothing grows, and no more is alive than was planned.
+            for tick in 0..10 * ticks {
+                window.advance(tick);
+                for key in 0..1200 / ticks {
+                    window.insert(&(tick << 32 | key)).unwrap();
+                }
+                assert!(window.len() <= u64::from(generations) * each);
+            }
+            assert_eq!(window.stats().memory_bytes, planned, "{ticks} ticks in {generations} generations");
+        }
+    }
+
+    #[test]
+    fn steps_are_counted_per_walk_whichever_generation_it_was_in() {
+        let mut window = Generations::of_keys(&Spec::new(3000, 0.01), 4).unwrap();
+        for key in 0..3300u64 {
+            window.insert(&key).unwrap();
+        }
+        let counters: Vec<_> = window.filters.iter().map(Filter::counters).collect();
+        let walks: u64 = counters.iter().map(|one| one.walks).sum();
+        let steps: u64 = counters.iter().map(|one| one.steps).sum();
+        assert!(walks > 0 && counters[0].walks < counters[1].walks, "the newest has begun only");
+        assert_eq!(window.stats().steps_mean, steps as f64 / walks as f64);
+    }
+
     #[test]
     fn impossible_windows_are_refused() {
         let spec = Spec::new(100, 0.01);
@@ -339,6 +429,8 @@ mod tests {
             assert_eq!(Generations::of_keys(&spec, got), Err(Error::Generations { got, most: 1024 }));
         }
         assert_eq!(Generations::of_ticks(&spec, 4, 0), Err(Error::NoTicks));
+        let refused = Generations::of_ticks(&spec, 4, 2);
+        assert_eq!(refused, Err(Error::Generations { got: 4, most: 3 }), "a generation has at least a tick");
         assert!(matches!(Generations::of_keys(&Spec::new(100, 2.0), 4), Err(Error::Rate { .. })));
         let classic = spec.kind(crate::Kind::Classic(4));
         assert!(matches!(Generations::of_keys(&classic, 4), Err(Error::Option { .. })));

@@ -10,8 +10,8 @@ use crate::store::{self, Form, Input};
 
 use super::{Clock, Generations, MOST_GENERATIONS};
 
-/// Numbers that stand before the numbers of links: load, offsets, ticks, whether time was told, and when the newest
-/// generation began.
+/// Numbers that stand before the numbers of links: load, offsets, ticks, whether time was told, and when the
+/// newest generation began.
 const FIRST_COUNT: usize = 5;
 
 impl Generations {
@@ -75,11 +75,12 @@ impl Generations {
         let (numbers, links) = store::read_compound(input, Form::Generations)?;
         let Some((&[load, offsets, ticks, told, began], counts)) = numbers.split_first_chunk::<FIRST_COUNT>()
         else {
-            return Err(store::bad_number(0, format!("{} numbers are too few for a window", numbers.len())));
+            return Err(store::bad_count(numbers.len(), "a window has at least 7"));
         };
         if !(2..=MOST_GENERATIONS as usize).contains(&counts.len()) {
-            let what = format!("{} generations where there are 2 to {MOST_GENERATIONS}", counts.len());
-            return Err(store::bad_number(FIRST_COUNT, what));
+            let expected =
+                format!("a window of 2 to {MOST_GENERATIONS} generations has {FIRST_COUNT} more than these");
+            return Err(store::bad_count(numbers.len(), &expected));
         }
         let clock = match (ticks, told, began) {
             (0, 0, 0) => None,
@@ -91,8 +92,11 @@ impl Generations {
         let (mut rest, mut first) = (links, 0);
         let mut generations: Vec<Filter> = Vec::new();
         for (index, &count) in (FIRST_COUNT..).zip(counts) {
-            let Some(count) = usize::try_from(count).ok().filter(|count| *count <= rest.len()) else {
-                return Err(store::bad_number(index, format!("{count} links where {} are left", rest.len())));
+            let possible = |count: &usize| (1..=rest.len()).contains(count);
+            let Some(count) = usize::try_from(count).ok().filter(possible) else {
+                let what =
+                    format!("{count} links where {} are left, and each generation has some", rest.len());
+                return Err(store::bad_number(index, what));
             };
             let others = rest.split_off(count);
             let generation = chain::from_links([load, offsets], rest, &begins[first..])?;
@@ -104,10 +108,7 @@ impl Generations {
             (rest, first) = (others, first + count);
         }
         if !rest.is_empty() {
-            return Err(store::bad_number(
-                FIRST_COUNT,
-                format!("{} links belong to no generation", rest.len()),
-            ));
+            return Err(store::bad_parts(format!("{} links belong to no generation", rest.len())));
         }
         let geometry = *generations[0].geometry();
         Ok(Self { geometry, filters: generations.into(), clock })

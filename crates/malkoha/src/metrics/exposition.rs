@@ -1,7 +1,8 @@
 //! `Exposition`: the figures of several filters as one OpenMetrics text.
 //!
-//! The names are those that operators of cuckoo filters know: `cf_load_factor`, `cf_insert_failures_total` and so on.
-//! OpenMetrics wants all samples of one name together, so the filters are collected first and written name by name.
+//! The names are those that operators of cuckoo filters know: `cf_load_factor`, `cf_insert_failures_total`
+//! and so on. OpenMetrics wants all samples of one name together, so the filters are collected first and
+//! written name by name.
 
 use core::fmt;
 
@@ -25,7 +26,7 @@ const fn gauge(name: &'static str, help: &'static str, read: fn(&Stats) -> f64) 
     Figure { name, kind: "gauge", unit: None, help, suffix: "", read }
 }
 
-const FIGURES: [Figure; 12] = [
+const FIGURES: [Figure; 13] = [
     gauge("cf_items", "Copies of keys stored.", |stats| stats.items as f64),
     gauge("cf_slots", "Slots of the table; bits for Bloom kinds.", |stats| stats.slots as f64),
     gauge("cf_load_factor", "Occupied slots over slots; set bits over bits for Bloom kinds.", |stats| {
@@ -36,6 +37,9 @@ const FIGURES: [Figure; 12] = [
     }),
     gauge("cf_head_room", "Keys that can still be stored as reliably as planned.", |stats| {
         stats.head_room as f64
+    }),
+    gauge("cf_grows", "1 if it takes more memory when no head-room is left, else 0.", |stats| {
+        f64::from(u8::from(stats.grows))
     }),
     gauge("cf_stash_size", "Keys kept outside the table.", |stats| stats.stash_size as f64),
     gauge("cf_relocation_kicks_avg", "Steps of walks per insert that had to walk.", |stats| stats.steps_mean),
@@ -68,13 +72,15 @@ struct Entry {
     readings: Option<Readings>,
 }
 
-/// The figures of any number of filters, told apart by labels; its `Display` is the text of an OpenMetrics page.
+/// The figures of any number of filters, told apart by labels; its `Display` is the text of an OpenMetrics
+/// page.
 ///
 /// | name | type | what it is |
 /// | --- | --- | --- |
 /// | `cf_items`, `cf_slots` | gauge | copies of keys, slots |
 /// | `cf_load_factor`, `cf_load_threshold` | gauge | how full, and how full at most |
 /// | `cf_head_room` | gauge | keys that still fit |
+/// | `cf_grows` | gauge | 1 for growing filters and sliding windows, which need no head-room |
 /// | `cf_stash_size` | gauge | keys outside the table |
 /// | `cf_insert_failures_total` | counter | refused inserts |
 /// | `cf_relocation_kicks_avg`, `cf_relocation_kicks_max` | gauge | steps of walks |
@@ -109,7 +115,8 @@ impl Exposition {
         Self::default()
     }
 
-    /// Adds a filter. Labels tell filters apart: names of letters, digits and underscores, any text as values.
+    /// Adds a filter. Labels tell filters apart: names of letters, digits and underscores, any text as
+    /// values.
     pub fn add(&mut self, labels: &[(&str, &str)], stats: &Stats) -> Result<(), Error> {
         self.push(labels, stats, None)
     }

@@ -8,7 +8,11 @@ use super::readings::{BUCKETS, Latency, Readings};
 
 /// Stands beside a filter, of whichever type, and measures one lookup in so many.
 ///
-/// All methods take `&self`, from any thread. A lookup costs one addition, a sampled one two looks at the clock.
+/// All methods take `&self`, from any thread. A lookup costs one addition, a sampled one two looks at the
+/// clock. All threads add to the same number, whose cache line then passes between their processors: where
+/// many threads ask at once and every nanosecond counts, let one of them, or one lookup in so many, go
+/// through the meter and the others past it; rates and latencies are then those of a sample, and the number
+/// of lookups is that of the metered ones.
 ///
 /// ```
 /// use malkoha::{Spec, metrics::Meter};
@@ -75,7 +79,8 @@ impl Meter {
         answer
     }
 
-    /// The caller found that an answer of yes was right. It is enough to look at some of them, if they are chosen blindly.
+    /// The caller found that an answer of yes was right. It is enough to look at some of them, if they are
+    /// chosen blindly.
     pub fn confirm(&self) {
         self.confirmed.fetch_add(1, Ordering::Relaxed);
     }

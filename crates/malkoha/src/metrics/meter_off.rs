@@ -2,8 +2,8 @@
 
 use super::readings::Readings;
 
-/// Stands beside a filter and, with the feature "metrics", measures lookups. The feature is off: this does nothing and
-/// takes no memory.
+/// Stands beside a filter and, with the feature "metrics", measures lookups. The feature is off: this does
+/// nothing and takes no memory.
 ///
 /// ```
 /// let meter = malkoha::metrics::Meter::new(64);

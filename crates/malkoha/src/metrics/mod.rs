@@ -5,8 +5,9 @@
 //!   Meter  -> Readings   -> text      feature "metrics": sampled lookups, their latency and how often a yes is wrong
 //! ```
 //!
-//! Without the feature [`Meter`] has no fields and its methods do nothing, so that callers need not ask whether it is
-//! on. `docs/OPERATIONS.md` says what the figures mean for whoever is on call, `docs/alerts.yml` has rules for them.
+//! Without the feature [`Meter`] has no fields and its methods do nothing, so that callers need not ask
+//! whether it is on. `docs/OPERATIONS.md` says what the figures mean for whoever is on call,
+//! `docs/alerts.yml` has rules for them.
 //!
 //! ```
 //! use malkoha::{Spec, metrics::Exposition};

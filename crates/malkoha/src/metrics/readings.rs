@@ -39,8 +39,8 @@ impl Latency {
         self.sum
     }
 
-    /// A time within which this share of the lookups were answered: the end of a bucket, at most twice too long. `None`
-    /// if nothing was measured, or if it is beyond the last end, 17 ms.
+    /// A time within which this share of the lookups were answered: the end of a bucket, at most twice too
+    /// long. `None` if nothing was measured, or if it is beyond the last end, 17 ms.
     ///
     /// ```
     /// let nothing = malkoha::metrics::Latency::default();
@@ -76,11 +76,12 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// The share of absent keys that were answered with yes, or `None` if nobody asked for absent keys or nobody looked
-    /// whether answers were right.
+    /// The share of absent keys that were answered with yes: 0 if no sampled answer was yes, and `None` if
+    /// none was sampled, if nobody looked whether answers of yes were right, or if all of them were and none
+    /// was no.
     ///
-    /// Of all answers of yes the share `refuted / (refuted + confirmed)` is wrong, whether the caller looked at all of them
-    /// or at some; every no is right.
+    /// Of all answers of yes the share `refuted / (refuted + confirmed)` is wrong, whether the caller looked
+    /// at all of them or at some; every no is right.
     ///
     /// ```
     /// use malkoha::metrics::Readings;

@@ -1,4 +1,5 @@
-//! Many keys at a time: keys in the order of their shards, so that each lock is taken once for all keys of a shard.
+//! Many keys at a time: keys in the order of their shards, so that each lock is taken once for all keys of a
+//! shard.
 
 use std::ops::Range;
 
@@ -9,8 +10,8 @@ use crate::key::{Key, KeyHash};
 
 use super::{Shard, Sharded, shard_of};
 
-/// Keys of a batch: enough for each shard that the filters have memory to ask for ahead, and never so many that the
-/// batch itself leaves the cache for long.
+/// Keys of a batch: enough for each shard that the filters have memory to ask for ahead, and never so many
+/// that the batch itself leaves the cache for long.
 const LEAST_BATCH: usize = 1 << 14;
 const MOST_BATCH: usize = 1 << 20;
 const KEYS_PER_SHARD: usize = 256;
@@ -71,8 +72,8 @@ fn insert_all(filter: &mut Filter, hashes: &[KeyHash], mut refused: impl FnMut(u
 }
 
 impl Sharded {
-    /// Groups keys a batch at a time and calls `act` with each shard that has some of them, their hashes and their
-    /// indices in the slice.
+    /// Groups keys a batch at a time and calls `act` with each shard that has some of them, their hashes and
+    /// their indices in the slice.
     fn each_shard<K: Key>(
         &self,
         keys: &[K],
@@ -119,8 +120,8 @@ impl Sharded {
         });
     }
 
-    /// Stores every key of a slice. Keys for which there is no room in their shards are named in the error, all others
-    /// are in.
+    /// Stores every key of a slice. Keys for which there is no room in their shards are named in the error,
+    /// all others are in.
     pub fn insert_slice<K: Key>(&self, keys: &[K]) -> Result<(), Refused> {
         let mut refused = Vec::new();
         self.each_shard(keys, |shard, hashes, indices| {
@@ -135,7 +136,8 @@ impl Sharded {
         if refused.is_empty() { Ok(()) } else { Err(Refused { indices: refused }) }
     }
 
-    /// Stores every key of a slice that is not there yet, and says in the order of the keys what became of each.
+    /// Stores every key of a slice that is not there yet, and says in the order of the keys what became of
+    /// each.
     ///
     /// ```
     /// use malkoha::{Inserted::{Seen, Stored}, Spec};

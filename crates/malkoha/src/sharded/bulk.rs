@@ -6,7 +6,8 @@
 //!                                                                               each with its set of shards
 //! ```
 //!
-//! The keys of a shard arrive in their order either way, so that the content does not depend on the number of threads.
+//! The keys of a shard arrive in their order either way, so that the content does not depend on the number of
+//! threads.
 
 use std::panic::resume_unwind;
 use std::sync::Mutex;
@@ -28,10 +29,11 @@ const BUFFER: usize = 1 << 13;
 const BUFFERS: usize = 8;
 
 impl Sharded {
-    /// Stores all keys of a slice on so many threads, each of which owns the shards that it fills. If one of the keys
-    /// finds no room, nothing is stored.
+    /// Stores all keys of a slice on so many threads, each of which owns the shards that it fills. If one of
+    /// the keys finds no room, nothing is stored.
     ///
-    /// Needs room for 32 bytes a key, for at most 2^24 keys at a time, and a second filter if this one is not empty.
+    /// Needs room for 32 bytes a key, for at most 2^24 keys at a time, and a second filter if this one is not
+    /// empty.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).sharded(8).build()?;
@@ -45,9 +47,9 @@ impl Sharded {
         self.all_or_nothing(|filter| keys.chunks(BULK).try_for_each(|keys| filter.store_slice(keys, threads)))
     }
 
-    /// Stores all keys of a stream: the calling thread reads and hashes them, so many inserters store them, each of
-    /// which owns a set of shards and is fed through a bounded queue. If one of the keys finds no room, nothing is
-    /// stored, and the stream is not read to its end.
+    /// Stores all keys of a stream: the calling thread reads and hashes them, so many inserters store them,
+    /// each of which owns a set of shards and is fed through a bounded queue. If one of the keys finds no
+    /// room, nothing is stored, and the stream is not read to its end.
     ///
     /// Needs room for 512 KiB an inserter, and a second filter if this one is not empty.
     ///
@@ -130,8 +132,8 @@ impl Sharded {
             let all: Vec<_> = keys.chunks(share).map(|keys| scope.spawn(move || count_share(keys))).collect();
             all.into_iter().map(join).collect()
         });
-        // A shard has the hashes of the first share, then those of the second, and so on; every share writes into pieces
-        // of its own.
+        // A shard has the hashes of the first share, then those of the second, and so on; every share writes
+        // into pieces of its own.
         let mut sorted = vec![KeyHash::from_raw(0); keys.len()];
         let mut pieces: Vec<Vec<_>> = shares.iter().map(|_| Vec::with_capacity(shards)).collect();
         let mut counts = vec![0; shards];

@@ -11,10 +11,9 @@ use crate::store::{self, Form, Input};
 use super::geometry::ShardedGeometry;
 use super::{MOST_SHARDS, Sharded};
 
-/// Where the outline says how many parts there are.
-const PARTS_OFFSET: u64 = 16;
-
-/// Keeping sharded filters. What is written is the filter at one moment: writers wait until it is done.
+/// Keeping sharded filters. What is written is the filter at one moment: writers wait until it is done, and a
+/// lookup that comes after a writer who waits for the same shard may wait behind it. With memory for a second
+/// filter, `filter.clone().save(path)` makes them wait for a copy in memory only, and not for the disk.
 impl Sharded {
     /// Writes the filter to a file, as [`Filter::save`] does.
     ///
@@ -75,16 +74,16 @@ impl Sharded {
     fn read(input: &mut Input<'_>) -> Result<Self, Error> {
         let (numbers, parts) = store::read_compound(input, Form::Sharded)?;
         let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        let wrong = |what: String| Error::corrupt("parts", PARTS_OFFSET, what);
         let Some(shard) = parts.first().map(Filter::geometry).copied().filter(|_| count <= MOST_SHARDS)
         else {
-            return Err(wrong(format!("{count} shards where there are 1 to {MOST_SHARDS}")));
+            return Err(store::bad_parts(format!("{count} shards where there are 1 to {MOST_SHARDS}")));
         };
         if let Some(at) = parts.iter().position(|part| *part.geometry() != shard) {
-            return Err(wrong(format!("shard {at} has another geometry than shard 0")));
+            let what = format!("shard {at} has another geometry than shard 0");
+            return Err(Error::corrupt("shard", store::part_offsets(&numbers, &parts)[at], what));
         }
         let &[keys] = &numbers[..] else {
-            return Err(wrong(format!("{} numbers where a sharded filter has 1", numbers.len())));
+            return Err(store::bad_count(numbers.len(), "a sharded filter has 1"));
         };
         if keys == 0 || keys.div_ceil(u64::from(count)) > shard.keys() {
             return Err(store::bad_number(
@@ -95,9 +94,8 @@ impl Sharded {
         let (places, fingerprints) =
             shard.cuckoo().map_or((1, 1), |layout| (layout.places(), layout.fingerprints()));
         if bits_needed(&[u64::from(count), places, fingerprints]) > u64::BITS {
-            return Err(wrong(format!(
-                "{count} shards leave too few bits of a hash for places and fingerprints"
-            )));
+            let what = format!("{count} shards leave too few bits of a hash for places and fingerprints");
+            return Err(store::bad_parts(what));
         }
         Ok(Self::of(ShardedGeometry { keys, rate: shard.rate(), shards: count, shard }, parts))
     }

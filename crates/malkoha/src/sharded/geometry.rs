@@ -5,7 +5,8 @@ use crate::kind::Kind;
 use crate::search::most;
 use crate::theory;
 
-/// The exact numbers of a sharded filter: how many shards, and the geometry that all of them have. Plain data.
+/// The exact numbers of a sharded filter: how many shards, and the geometry that all of them have. Plain
+/// data.
 ///
 /// ```
 /// use malkoha::Spec;
@@ -76,8 +77,8 @@ impl ShardedGeometry {
         self.bytes() as f64 * 8.0 / self.keys as f64
     }
 
-    /// The keys that it takes reliably, which may be more than planned: so many that the fullest shard is not too
-    /// full. For Bloom kinds, the planned number.
+    /// The keys that it takes reliably, which may be more than planned: so many that the fullest shard is not
+    /// too full. For Bloom kinds, the planned number.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         if self.kind().is_bloom() {
@@ -92,7 +93,8 @@ impl ShardedGeometry {
     pub fn predicted_rate(&self, n: u64) -> f64 {
         let shards = u64::from(self.shards);
         match self.shard.cuckoo() {
-            // As one table with the places of all shards: drawing a shard and a place in it is drawing among them.
+            // As one table with the places of all shards: drawing a shard and a place in it is drawing among
+            // them.
             Some(layout) => {
                 theory::rate(self.kind(), n, layout.places().saturating_mul(shards), layout.fingerprints())
             }

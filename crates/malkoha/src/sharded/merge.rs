@@ -1,15 +1,17 @@
 //! Merging sharded filters: shard by shard, all or nothing.
 
 use crate::error::Error;
+#[cfg(doc)]
 use crate::filter::Filter;
+use crate::merge::Which;
 use crate::sums::saturating_sum;
 
 use super::Sharded;
 
 impl Sharded {
-    /// Takes over everything that another filter holds, shard by shard, as [`Filter::merge`] does. Both must have as many
-    /// shards, of the same layout and seed. If not all copies find a place nothing changes; this needs room for a second
-    /// filter while it lasts. The other one is taken as it is at one moment.
+    /// Takes over everything that another filter holds, shard by shard, as [`Filter::merge`] does. Both must
+    /// have as many shards, of the same layout and seed. If not all copies find a place nothing changes; this
+    /// needs room for a second filter while it lasts. The other one is taken as it is at one moment.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -22,20 +24,17 @@ impl Sharded {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        self.merge_shards(other, Filter::merge)
+        self.merge_shards(other, Which::All)
     }
 
-    /// Takes over what another filter holds and this one does not, as [`Filter::merge_unique`] does; the result is *not
-    /// safe for removals*, for the reasons given there. Otherwise as for [`merge`](Self::merge).
+    /// Takes over what another filter holds and this one does not, as [`Filter::merge_unique`] does; the
+    /// result is *not safe for removals*, for the reasons given there. Otherwise as for
+    /// [`merge`](Self::merge).
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), Error> {
-        self.merge_shards(other, Filter::merge_unique)
+        self.merge_shards(other, Which::Unknown)
     }
 
-    fn merge_shards(
-        &mut self,
-        other: &Self,
-        merge: impl Fn(&mut Filter, &Filter) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    fn merge_shards(&mut self, other: &Self, which: Which) -> Result<(), Error> {
         let (shards, others) = (self.geometry.shards, other.geometry.shards);
         if shards != others {
             let what = format!("their numbers of shards ({shards} and {others})");
@@ -46,13 +45,20 @@ impl Sharded {
         let mut before = Vec::with_capacity(others.len());
         for (at, other) in others.iter().enumerate() {
             let filter = self.shards[at].get_mut();
-            before.push(filter.clone());
-            if let Err(error) = merge(filter, other) {
+            let merged = filter.try_clone().and_then(|copy| {
+                before.push(copy);
+                filter.take_over(other, which)
+            });
+            if let Err(error) = merged {
                 for (shard, before) in self.shards.iter_mut().zip(before) {
                     *shard.get_mut() = before;
                 }
                 return Err(match error {
+                    // The shards after this one have not been tried.
                     Error::MergeFull { left_over, .. } => {
+                        let later = self.shards.iter_mut().zip(&others).skip(at + 1);
+                        let later = later.map(|(shard, other)| shard.get_mut().excess(other, which));
+                        let left_over = left_over.saturating_add(saturating_sum(later));
                         Error::MergeFull { copies, room: self.geometry.capacity(), left_over }
                     }
                     error => error,

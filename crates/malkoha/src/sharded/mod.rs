@@ -9,9 +9,9 @@
 //!   bulk   -> bulk.rs                     threads own shards; no locks
 //! ```
 //!
-//! The invariant: a key has one shard, and a shard is only touched under its lock or through `&mut`. A thread waits
-//! for a lock only while it holds none, or holds those of lower numbers; so no two wait for each other. No code of
-//! the caller runs while a lock is held: keys are hashed before.
+//! The invariant: a key has one shard, and a shard is only touched under its lock or through `&mut`. A thread
+//! waits for a lock only while it holds none, or holds those of lower numbers; so no two wait for each other.
+//! No code of the caller runs while a lock is held: keys are hashed before.
 
 mod batch;
 mod bulk;
@@ -42,28 +42,29 @@ const MOST_SHARDS: u32 = 4096;
 
 /// A filter that many threads use at once: every operation takes `&self`.
 ///
-/// Keys are spread over independent shards by their hashes. Lookups in one shard do not wait for each other; an
-/// insert or a removal waits for, and keeps waiting, only those who want the same shard. Made by
+/// Keys are spread over independent shards by their hashes. Lookups in one shard do not wait for each other;
+/// an insert or a removal waits for, and keeps waiting, only those who want the same shard. Made by
 /// [`Spec::sharded`](crate::Spec::sharded).
 ///
 /// # The guarantee
 ///
-/// That of [`Filter`]: every key whose insert answered stored is found until it is removed, as long as `remove` is
-/// called only for stored keys. An operation on one key takes effect at one moment between its call and its return.
-/// Operations on many keys, and [`len`](Self::len), [`stats`](Self::stats) and [`clear`](Self::clear), visit one shard
-/// after another: others may act in between.
+/// That of [`Filter`]: every key whose insert answered stored is found until it is removed, as long as
+/// `remove` is called only for stored keys. An operation on one key takes effect at one moment between its
+/// call and its return. Operations on many keys, and [`len`](Self::len), [`stats`](Self::stats) and
+/// [`clear`](Self::clear), visit one shard after another: others may act in between.
 ///
 /// # The price
 ///
-/// Shards fill unevenly, so that each has room for the fullest of them: about 6 standard deviations more than the mean,
-/// so that one filter in a million meets a fuller shard. At a million keys of the default kind 2 shards take 0.6 %,
-/// 8 take 1.7 % and 64 take 5.6 % more memory than none; Bloom kinds, which refuse no key, 0.4 to 0.6 % at 64. The rate
-/// is kept: `docs/DESIGN.md`, "Shards".
+/// Shards fill unevenly, so that each has room for the fullest of them: about 6 standard deviations more than
+/// the mean, so that one filter in a million meets a fuller shard. At a million keys of the default kind 2
+/// shards take 0.6 %, 8 take 1.7 % and 64 take 5.6 % more memory than none; Bloom kinds, which refuse no key,
+/// 0.4 to 0.6 % at 64. The rate is kept: `docs/DESIGN.md`, "Shards".
 ///
 /// # Panics
 ///
-/// A thread that panics inside a shard, which only a fault of this crate could bring about, leaves a shard that nobody
-/// can trust. From then on every operation on that shard panics rather than answer wrongly; the others go on.
+/// A thread that panics inside a shard, which only a fault of this crate could bring about, leaves a shard
+/// that nobody can trust. From then on every operation on that shard panics rather than answer wrongly; the
+/// others go on.
 ///
 /// ```
 /// use malkoha::Spec;
@@ -148,8 +149,8 @@ impl Sharded {
         shard.write().insert(&hash)
     }
 
-    /// Stores a key unless the filter already answers that it is there. Of several threads that do so with the same key
-    /// at the same time, one stores it.
+    /// Stores a key unless the filter already answers that it is there. Of several threads that do so with
+    /// the same key at the same time, one stores it.
     ///
     /// ```
     /// use malkoha::{Inserted, Spec};
@@ -207,8 +208,9 @@ impl Sharded {
         self.shards.iter().map(|shard| shard.read().stats()).collect()
     }
 
-    /// Facts about the whole: sums over the shards, means of loads and rates, the longest of all walks. The head-room
-    /// is that of the whole; it is `Full` too as soon as one shard has refused an insert and has no head-room left.
+    /// Facts about the whole: sums over the shards, means of loads and rates, the longest of all walks. The
+    /// head-room is that of the whole; it is `Full` too as soon as one shard has refused an insert and has no
+    /// head-room left.
     ///
     /// ```
     /// let filter = malkoha::Spec::new(10_000, 0.001).sharded(8).build()?;
@@ -246,6 +248,7 @@ impl Sharded {
             predicted_rate: mean(|part| part.predicted_rate),
             head_room: capacity.saturating_sub(items),
             level: if refusing { Level::Full } else { Level::of(items, capacity, stash_size) },
+            grows: false,
             links: Vec::new(),
         }
     }

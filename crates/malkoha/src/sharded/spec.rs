@@ -28,8 +28,8 @@ pub struct ShardedSpec {
 }
 
 impl Spec {
-    /// The same wish, spread over so many shards, 1 to 4096: a filter that many threads use at once. What else is
-    /// wished comes before this.
+    /// The same wish, spread over so many shards, 1 to 4096: a filter that many threads use at once. What
+    /// else is wished comes before this.
     ///
     /// Eight times as many shards as threads make it rare that two of them want the same one.
     ///
@@ -101,8 +101,8 @@ impl ShardedSpec {
         Sharded::new(self.plan()?)
     }
 
-    /// The filter, holding these keys, stored on as many threads as [`Spec::threads`] says: each thread owns the
-    /// shards that it fills, and no lock is taken. The filter is the same for any number of threads.
+    /// The filter, holding these keys, stored on as many threads as [`Spec::threads`] says: each thread owns
+    /// the shards that it fills, and no lock is taken. The filter is the same for any number of threads.
     ///
     /// ```
     /// let keys: Vec<u64> = (0..100_000).collect();

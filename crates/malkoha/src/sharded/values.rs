@@ -5,11 +5,11 @@ use crate::error::Error;
 use crate::key::Key;
 use crate::values::Values;
 
-/// Values, for filters planned with [`Spec::values`](crate::Spec::values): as for a [`Filter`](crate::Filter), from
-/// many threads at once.
+/// Values, for filters planned with [`Spec::values`](crate::Spec::values): as for a
+/// [`Filter`](crate::Filter), from many threads at once.
 impl Sharded {
-    /// Stores one copy of a key with a value. If there is no room in its shard, or the value is wider than planned,
-    /// the filter stays as it was, bit for bit.
+    /// Stores one copy of a key with a value. If there is no room in its shard, or the value is wider than
+    /// planned, the filter stays as it was, bit for bit.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -24,22 +24,22 @@ impl Sharded {
         shard.write().insert_with(&hash, value)
     }
 
-    /// The values of all stored copies that look like this key, ascending; those stored with the key are among
-    /// them.
+    /// The values of all stored copies that look like this key, ascending; those stored with the key are
+    /// among them.
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
         let (shard, hash) = self.locate(key);
         shard.read().get(&hash)
     }
 
-    /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none, and
-    /// then nothing has changed.
+    /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none,
+    /// and then nothing has changed.
     pub fn update<K: Key + ?Sized>(&self, key: &K, old: u16, new: u16) -> Result<bool, Error> {
         let (shard, hash) = self.locate(key);
         shard.write().update(&hash, old, new)
     }
 
-    /// Removes one copy of a key that is stored with this value; `false` if there is none, and then nothing has
-    /// changed.
+    /// Removes one copy of a key that is stored with this value; `false` if there is none, and then nothing
+    /// has changed.
     pub fn remove_with<K: Key + ?Sized>(&self, key: &K, value: u16) -> Result<bool, Error> {
         let (shard, hash) = self.locate(key);
         shard.write().remove_with(&hash, value)

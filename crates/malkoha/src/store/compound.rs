@@ -56,8 +56,8 @@ pub(crate) fn write_compound(
     parts.iter().try_for_each(|part| record::write(part, out))
 }
 
-/// Reads something of this form: its numbers and its parts, all of them verified. What the numbers must be is up
-/// to the caller, who refuses wrong ones with [`bad_number`].
+/// Reads something of this form: its numbers and its parts, all of them verified. What the numbers must be is
+/// up to the caller, who refuses wrong ones with [`bad_parts`], [`bad_count`] and [`bad_number`].
 pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u64>, Vec<Filter>), Error> {
     input.expect(form)?;
     let begin = input.offset();
@@ -82,6 +82,16 @@ pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u6
         filters.push(record::read(input)?);
     }
     Ok((words[8..].to_vec(), filters))
+}
+
+/// The error for a number of parts that the form of a compound does not allow.
+pub(crate) fn bad_parts(what: impl Into<String>) -> Error {
+    Error::corrupt("parts", PARTS_OFFSET, what)
+}
+
+/// The error for a number of numbers that the form of a compound does not have.
+pub(crate) fn bad_count(count: usize, expected: &str) -> Error {
+    Error::corrupt("numbers", COUNT_OFFSET, format!("{count} numbers where {expected}"))
 }
 
 /// The error for a number of a compound that its form does not allow.

@@ -1,8 +1,8 @@
 //! Saving on a disk that dies at every step, and on one that fails at every step.
 //!
-//! The disk keeps two images: what programs see, and what a power cut leaves. Content reaches the disk for sure when
-//! the file is synced; until then any beginning of it may be there, or nothing. Names reach it when the folder is
-//! synced; until then any number of the latest changes may be lost, the last ones first.
+//! The disk keeps two images: what programs see, and what a power cut leaves. Content reaches the disk for
+//! sure when the file is synced; until then any beginning of it may be there, or nothing. Names reach it when
+//! the folder is synced; until then any number of the latest changes may be lost, the last ones first.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -134,6 +134,10 @@ impl Disk for Model {
         self.change_names(|names| _ = names.insert(path.to_owned(), file))?;
         self.image.borrow_mut().files.push(Content::default());
         Ok(Handle { file, image: Rc::clone(&self.image), clock: Rc::clone(&self.clock) })
+    }
+
+    fn keep_permissions(&self, _: &Handle, _: &Path) -> io::Result<()> {
+        self.clock.step()
     }
 
     fn sync(&self, file: &Handle) -> io::Result<()> {

@@ -1,8 +1,8 @@
 //! The header of a record: a geometry and two counts as a list of numbers, and back.
 //!
-//! Reading takes the numbers from which the others follow, refuses those that no plan gives, and works out the
-//! header that a filter with these numbers has. Whatever differs from it is refused: numbers that follow from
-//! others, numbers that the kind does not use, and numbers that only a later version knows.
+//! Reading takes the numbers from which the others follow, refuses those that no plan gives, and works out
+//! the header that a filter with these numbers has. Whatever differs from it is refused: numbers that follow
+//! from others, numbers that the kind does not use, and numbers that only a later version knows.
 
 use core::ops::RangeInclusive;
 use std::io::{self, Write};
@@ -277,6 +277,8 @@ impl Numbers {
                 _ => return Err(self.newer(field::COST, "is unknown")),
             },
         };
+        let cost = layout.cost.check(Kind::Blocked(choices));
+        cost.map_err(|error| self.corrupt(field::COST_PARAMETER, error.to_string()))?;
         layout.check().map_err(|error| self.corrupt(field::KEY_BITS, error.to_string()))?;
         Ok(layout)
     }

@@ -1,9 +1,9 @@
 //! Filters that stay in their files: mapped, not read.
 //!
-//! The one place outside `bits/` with unsafe code, for mapping a file is unsafe: whoever changes the file changes the
-//! memory. What is done about it: the table is only ever asked for numbers which are compared with others, never
-//! for numbers that say where to read, so whatever the bytes become, a lookup reads inside the map and answers yes
-//! or no, or with a value.
+//! The one place outside `bits/` with unsafe code, for mapping a file is unsafe: whoever changes the file
+//! changes the memory. What is done about it: the table is only ever asked for numbers which are compared
+//! with others, never for numbers that say where to read, so whatever the bytes become, a lookup reads inside
+//! the map and answers yes or no, or with a value.
 #![expect(unsafe_code, reason = "mapping a file")]
 
 use core::fmt;
@@ -25,20 +25,20 @@ use super::format::Form;
 use super::record::Opening;
 use super::section::Input;
 
-/// A filter that stays in its file, read-only: only what lookups touch is brought into memory, and all processes
-/// that map the file share it.
+/// A filter that stays in its file, read-only: only what lookups touch is brought into memory, and all
+/// processes that map the file share it.
 ///
-/// Made by [`Filter::map`], which verifies header and stash and that the file has the right length, and does not
-/// look at the table; [`verify`](Self::verify) does. A table that was damaged and not verified gives wrong answers,
-/// nothing worse: no lookup panics or reads outside the file.
+/// Made by [`Filter::map`], which verifies header and stash and that the file has the right length, and does
+/// not look at the table; [`verify`](Self::verify) does. A table that was damaged and not verified gives
+/// wrong answers, nothing worse: no lookup panics or reads outside the file.
 ///
 /// # Files that change
 ///
 /// The file must stay as it is for as long as it is mapped. [`Filter::save`] keeps to that: it writes another
-/// file and gives it the name, and who has mapped the old one keeps it, even when it is removed. A program that
-/// writes into the file itself changes the answers. One that makes it shorter takes the memory away: the operating
-/// system ends a process that reads beyond the new end (`SIGBUS`), which no library can prevent. Where files are not
-/// in trusted hands, [`open`](Filter::open) them.
+/// file and gives it the name, and who has mapped the old one keeps it, even when it is removed. A program
+/// that writes into the file itself changes the answers. One that makes it shorter takes the memory away: the
+/// operating system ends a process that reads beyond the new end (`SIGBUS`), which no library can prevent.
+/// Where files are not in trusted hands, [`open`](Filter::open) them.
 ///
 /// ```
 /// use malkoha::{Filter, Spec};
@@ -65,10 +65,11 @@ pub struct Mapped {
 }
 
 impl Filter {
-    /// Maps a file that [`save`](Self::save) has written, for lookups without loading it: [`Mapped`] says what is
-    /// verified and what must not happen to the file.
+    /// Maps a file that [`save`](Self::save) has written, for lookups without loading it: [`Mapped`] says
+    /// what is verified and what must not happen to the file.
     ///
-    /// Only where numbers are little-endian, and only files of one filter; others can be opened.
+    /// Only where numbers are little-endian, and only files of one filter: growing and sharded filters and
+    /// windows are refused with [`Error::Form`], and can be opened.
     pub fn map(path: impl AsRef<Path>) -> Result<Mapped, Error> {
         Mapped::new(path.as_ref())
     }
@@ -78,9 +79,9 @@ impl Mapped {
     fn new(path: &Path) -> Result<Self, Error> {
         let failed = |error| Error::io("map", path, &error);
         let file = File::open(path).map_err(failed)?;
-        // SAFETY: nobody may change the file while it is mapped, which `Mapped` says. If somebody does, the words
-        // of the table change between two loads; each load is of plain numbers, for which every value is valid,
-        // and no number of the table is used as an address or an index without a bound.
+        // SAFETY: nobody may change the file while it is mapped, which `Mapped` says. If somebody does, the
+        // words of the table change between two loads; each load is of plain numbers, for which every value
+        // is valid, and no number of the table is used as an address or an index without a bound.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         let map = Arc::new(map);
         let (opening, length) = {

@@ -8,14 +8,15 @@
 //!   map         the table where the file is             map.rs
 //! ```
 //!
-//! `docs/FORMAT.md` is the specification; `format.rs` has its numbers. Reading trusts nothing: a header is verified
-//! before any of its numbers is used, the length of the input before anything is allocated, and the content before
-//! the filter is given away, so that no bytes, whoever made them, lead to a panic or to a filter that could.
+//! `docs/FORMAT.md` is the specification; `format.rs` has its numbers. Reading trusts nothing: a header is
+//! verified before any of its numbers is used, the length of the input before anything is allocated, and the
+//! content before the filter is given away, so that no bytes, whoever made them, lead to a panic or to a
+//! filter that could.
 //!
 //! # For things made of several filters
 //!
-//! They write with [`write_compound`] and read with [`read_compound`], inside [`save`], [`to_bytes`], [`open`] and
-//! [`from_bytes`], which all take the function that writes or reads.
+//! They write with [`write_compound`] and read with [`read_compound`], inside [`save`], [`to_bytes`],
+//! [`open`] and [`from_bytes`], which all take the function that writes or reads.
 
 mod compound;
 #[cfg(test)]
@@ -39,7 +40,9 @@ use crate::chain;
 use crate::error::Error;
 use crate::filter::Filter;
 
-pub(crate) use compound::{bad_number, compound_bytes, part_offsets, read_compound, write_compound};
+pub(crate) use compound::{
+    bad_count, bad_number, bad_parts, compound_bytes, part_offsets, read_compound, write_compound,
+};
 pub(crate) use format::{Form, MOST_COPIES};
 pub use map::Mapped;
 pub(crate) use save::save;
@@ -90,11 +93,12 @@ pub(crate) fn open<T>(
 
 /// Keeping filters: `docs/FORMAT.md` has the format, which every later version reads.
 impl Filter {
-    /// Writes the filter to a file. Whatever happens on the way, a power cut included, `path` then holds what it
-    /// held before or the whole filter; another process that has the old file open or mapped keeps it.
+    /// Writes the filter to a file. Whatever happens on the way, a power cut included, `path` then holds what
+    /// it held before or the whole filter; another process that has the old file open or mapped keeps it.
     ///
-    /// The file is written under a temporary name in the same folder, which is removed if something fails. A
-    /// symbolic link is replaced, not followed, and what is not a file is refused.
+    /// The file is written under a temporary name in the same folder, which is removed if something fails. On
+    /// Unix it has the permissions of the file that it replaces. A symbolic link is replaced, not followed,
+    /// and what is not a file is refused.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};
@@ -114,8 +118,8 @@ impl Filter {
         save(path.as_ref(), |out| self.write(out))
     }
 
-    /// Reads a filter from a file and verifies all of it. What does not come from [`save`](Self::save), or was
-    /// damaged since, is refused with an error that says what and where.
+    /// Reads a filter from a file and verifies all of it. What does not come from [`save`](Self::save), or
+    /// was damaged since, is refused with an error that says what and where.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         open(path.as_ref(), Self::read)
     }
@@ -134,15 +138,15 @@ impl Filter {
     /// ```
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let bytes = match self.geometry().growth() {
-            Some(growth) => chain::bytes(growth, self.engine().links()),
+            Some(growth) => chain::bytes(self.geometry(), growth, self.engine().links()),
             None => record::bytes(self),
         };
         to_bytes(bytes, |out| self.write(out))
     }
 
-    /// Reads a filter from bytes and verifies all of them. The bytes may come from anywhere: what is not sound is
-    /// refused with an error that says what and where, and no more memory is asked for than the bytes themselves
-    /// account for.
+    /// Reads a filter from bytes and verifies all of them. The bytes may come from anywhere: what is not
+    /// sound is refused with an error that says what and where, and no more memory is asked for than the
+    /// bytes themselves account for.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         from_bytes(bytes, Self::read)
     }
@@ -162,7 +166,7 @@ impl Filter {
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.geometry().growth() {
-            Some(growth) => chain::write(out, growth, self.engine().links()),
+            Some(growth) => chain::write(out, self.geometry(), growth, self.engine().links()),
             None => record::write(self, out),
         }
     }

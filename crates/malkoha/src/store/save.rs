@@ -23,6 +23,8 @@ pub(super) trait Disk {
 
     /// Creates a file under a name that must be new.
     fn create(&self, path: &Path) -> io::Result<Self::File>;
+    /// Gives a new file the permissions of the one whose place it will take, if there is one.
+    fn keep_permissions(&self, file: &Self::File, of: &Path) -> io::Result<()>;
     /// Brings the content of a file to the disk.
     fn sync(&self, file: &Self::File) -> io::Result<()>;
     /// Gives a file another name, in the stead of whoever has it.
@@ -41,6 +43,15 @@ impl Disk for System {
 
     fn create(&self, path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).create_new(true).open(path)
+    }
+
+    fn keep_permissions(&self, file: &File, of: &Path) -> io::Result<()> {
+        match fs::symlink_metadata(of) {
+            Ok(found) if cfg!(unix) && found.is_file() => file.set_permissions(found.permissions()),
+            // Nothing is there, or a link, whose permissions mean nothing; elsewhere there is nothing to keep
+            // but that nobody may write, which would be in the way.
+            _ => Ok(()),
+        }
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
@@ -84,7 +95,10 @@ pub(super) fn replace<D: Disk>(
         _ => Path::new("."),
     };
     let (temporary, file) = create_beside(disk, folder).map_err(|error| Error::io("create", path, &error))?;
-    let written = fill(disk, file, write).map_err(|error| Error::io("write", path, &error));
+    // Before there is anything to read in it: what was private stays so.
+    let kept = disk.keep_permissions(&file, path);
+    let written =
+        kept.and_then(|()| fill(disk, file, write)).map_err(|error| Error::io("write", path, &error));
     let renamed = written
         .and_then(|()| disk.rename(&temporary, path).map_err(|error| Error::io("replace", path, &error)));
     if renamed.is_err() {

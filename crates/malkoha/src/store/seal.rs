@@ -1,5 +1,5 @@
-//! Making bytes fit their numbers again, for tests and fuzzers that change them: an enemy can do the same, and the
-//! checks behind the checksums are there for him.
+//! Making bytes fit their numbers again, for tests and fuzzers that change them: an enemy can do the same,
+//! and the checks behind the checksums are there for him.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -11,8 +11,8 @@ use super::section::section_bytes;
 /// Bytes beyond which no section is made.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Makes bytes as consistent as they can be made: numbers that follow from others, the length of every section,
-/// and all checksums. What the other numbers and the content are is left as it is.
+/// Makes bytes as consistent as they can be made: numbers that follow from others, the length of every
+/// section, and all checksums. What the other numbers and the content are is left as it is.
 pub(crate) fn seal(bytes: &mut Vec<u8>) {
     let mut at = 0;
     let mut parts = 1;

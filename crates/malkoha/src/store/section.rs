@@ -6,8 +6,8 @@
 //!   +-----------------------+---------------+----------+
 //! ```
 //!
-//! The checksum is XXH3-64 of everything before it in the section, seeded with the checksum of the section before,
-//! so that a section counts only behind the one it was written behind.
+//! The checksum is XXH3-64 of everything before it in the section, seeded with the checksum of the section
+//! before, so that a section counts only behind the one it was written behind.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

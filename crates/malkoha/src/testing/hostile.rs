@@ -1,30 +1,45 @@
 //! Bytes that an enemy made: what can be done to a filter that came from them.
 
-use super::Stream;
+use super::{Stream, compounds};
 use crate::bloom::Cost;
-use crate::{Error, Filter, Layout};
+use crate::{Error, Filter, Generations, Geometry, Layout, Sharded};
 
-/// Makes bytes that were changed consistent again: the numbers that follow from others, the lengths of the sections,
-/// and all checksums. An enemy can do that too.
+/// Makes bytes that were changed consistent again: the numbers that follow from others, the lengths of the
+/// sections, and all checksums. An enemy can do that too.
 pub fn seal(bytes: &mut Vec<u8>) {
     crate::store::seal(bytes);
 }
 
-/// Reads a filter from bytes that nobody vouches for and, if it is accepted, does with it everything that can be
-/// done with a filter. Returns why it was refused.
+/// Reads a filter, a window or a sharded filter from bytes that nobody vouches for and, if it is accepted,
+/// does with it everything that can be done with one. Returns why it was refused.
 ///
 /// # Panics
 ///
-/// If anything panics, or if a filter that was accepted does not write the bytes that it was read from, or loses
-/// a key that it takes.
+/// If anything panics, or if a filter that was accepted does not write the bytes that it was read from, or
+/// loses a key that it takes.
 pub fn provoke(bytes: &[u8]) -> Result<(), Error> {
-    let mut filter = Filter::from_bytes(bytes)?;
+    match Filter::from_bytes(bytes) {
+        Err(Error::Form { .. }) => {}
+        filter => return provoke_filter(filter?, bytes),
+    }
+    match Generations::from_bytes(bytes) {
+        Err(Error::Form { .. }) => compounds::provoke_sharded(Sharded::from_bytes(bytes)?, bytes),
+        window => compounds::provoke_window(window?, bytes),
+    }
+}
+
+/// How often a key is stored in a filter of this geometry: full tables take as many steps as they may, so
+/// there are fewer inserts where that is many.
+pub(super) fn inserts(geometry: &Geometry) -> u64 {
+    let steps = geometry.cuckoo().map_or(1, |layout| u64::from(layout.max_steps));
+    (200_000 / steps).clamp(2, 100)
+}
+
+fn provoke_filter(mut filter: Filter, bytes: &[u8]) -> Result<(), Error> {
     assert!(filter.to_bytes()? == bytes, "what is accepted is written again as it was read");
     look_at(&filter);
     let mut stream = Stream::new(bytes.len() as u64);
-    // Full tables take as many steps as they may; let there be fewer inserts where that is many.
-    let steps = filter.geometry().cuckoo().map_or(1, |layout| u64::from(layout.max_steps));
-    let inserts = (200_000 / steps).clamp(2, 100);
+    let inserts = inserts(filter.geometry());
     for _ in 0..inserts {
         let key = stream.draw();
         if filter.insert(&key).is_ok() {

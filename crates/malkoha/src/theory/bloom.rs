@@ -95,8 +95,8 @@ pub fn blocked_rate(n: u64, blocks: u64, b: u32, pattern: Pattern) -> f64 {
 /// The rate of a filter planned for 2^-k at fill 1/2 and filled to gamma times its keys:
 /// `(1 - 2^-gamma)^k`, \[SZR2\] equation 2.
 ///
-/// Filling to gamma times the keys is the same as a size of 1/gamma times the planned one. (Section 4.1 of the
-/// paper has 1/(1 + gamma), a slip.)
+/// Filling to gamma times the keys is the same as a size of 1/gamma times the planned one. (Section 4.1 of
+/// the paper has 1/(1 + gamma), a slip.)
 ///
 /// ```
 /// let rate = malkoha::theory::bloom::overloaded_rate(1.1, 10.0);

@@ -1,0 +1,94 @@
+//! Chains of filters that are there already: the other way to merge into something larger.
+
+use crate::cuckoo::CuckooLayout;
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::geometry::{Geometry, Layout};
+use crate::spec::Offsets;
+use crate::theory;
+
+use super::plan::shares;
+use super::store::{grows, overfull, stranger};
+use super::{Chain, Growth};
+
+impl Filter {
+    /// A new growing filter that holds everything of this one and of others: copies of their tables are its
+    /// first links. All must have one seed and kind, and either do not grow or are chains themselves. For the
+    /// kinds that [grow](crate::Spec::growing), without values, near offsets or doublings.
+    ///
+    /// No bit of a fingerprint is spent, so that the rates add up: of m filters with a rate r each, absent
+    /// keys are found with a rate of m r ([`Stats::predicted_rate`](crate::Stats::predicted_rate)), where one
+    /// [larger table](Self::merge_into_larger) would have the same or, if m is no power of two, a higher one.
+    /// Lookups ask all m tables. The promise ([`geometry`](Self::geometry)) leaves room for links that are
+    /// added later: it is 1.6 m r for two filters, 1.33 m r for three, and nears m r for many. Multiplicities
+    /// are kept, and every stored copy can be removed. [`compact`](Self::compact) moves what it can to the
+    /// first of them.
+    ///
+    /// ```
+    /// use malkoha::{Filter, Spec};
+    /// let spec = Spec::new(1000, 0.0001);
+    /// let parts: Vec<Filter> =
+    ///     (0..3u64).map(|i| spec.build_from(&Vec::from_iter(1000 * i..1000 * (i + 1)))).collect::<Result<_, _>>()?;
+    /// let mut all = parts[0].merge_into_chain(&[&parts[1], &parts[2]])?;
+    /// assert!(all.stats().predicted_rate <= 0.0003);
+    /// all.insert_slice(&(3000..9000u64).collect::<Vec<_>>()).unwrap();
+    /// assert!((0..9000u64).all(|key| all.contains(&key)));
+    /// assert!(all.stats().predicted_rate <= all.geometry().rate());
+    /// assert!((all.geometry().rate() - 0.0004).abs() < 1e-12, "4/3 of the sum");
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn merge_into_chain(&self, others: &[&Self]) -> Result<Self, Error> {
+        let filters = || core::iter::once(self).chain(others.iter().copied());
+        let mut links: Vec<&Self> = filters().flat_map(links_of).collect();
+        // Each must have a multiple of the pairs of those before it; chains put together take turns.
+        links.sort_by_key(|link| link.geometry().cuckoo().map_or(0, CuckooLayout::pairs));
+        let first = *links[0].geometry();
+        let option = |what| Err(Error::Option { kind: first.kind(), what });
+        if !links.iter().all(|link| grows(link.geometry())) {
+            return option(
+                "only flexible, windowed, sorted and Bloom filters make a chain, without near offsets, \
+                 values or doublings; merge into a larger filter, or ask the filters one after the other",
+            );
+        }
+        for pair in links.windows(2) {
+            if let Some(what) = stranger(pair[0].geometry(), pair[1].geometry()) {
+                return Err(Error::Geometries {
+                    what: format!("that one cannot follow the other in a chain: {what}"),
+                });
+            }
+        }
+        if links.iter().any(|link| overfull(link)) {
+            return option(
+                "a filter with more keys than it was planned for has no place in a chain, whose rate would \
+                 not be what it says; remove keys, or ask the filters one after the other",
+            );
+        }
+        let count = u32::try_from(links.len()).map_err(|_| Error::TooLarge { keys: u64::MAX })?;
+        let rate = links.iter().map(|link| link.geometry().rate()).sum::<f64>() / shares(count);
+        if rate >= 1.0 {
+            return Err(Error::Rate { got: rate });
+        }
+        let growth = filters().find_map(|filter| filter.geometry().growth().copied());
+        let growth = growth.unwrap_or_else(|| growth_of(&first));
+        let chain = first.growing_at(growth, rate);
+        let links = links.into_iter().map(Self::try_clone).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::around(chain, Box::new(Chain::of_links(&chain, &growth, links))))
+    }
+}
+
+/// The tables of a filter.
+fn links_of(filter: &Filter) -> &[Filter] {
+    if filter.geometry().is_growing() { filter.engine().links() } else { core::slice::from_ref(filter) }
+}
+
+/// How a chain goes on that begins with a table which was not planned to grow.
+fn growth_of(first: &Geometry) -> Growth {
+    let kind = first.kind();
+    match *first.layout() {
+        Layout::Cuckoo(layout) => {
+            let offsets = if layout.reaches_everywhere() { Offsets::Whole } else { Offsets::Local };
+            Growth { load: theory::planned_load(kind), offsets }
+        }
+        _ => Growth { load: 1.0, offsets: Offsets::Local },
+    }
+}
