@@ -83,25 +83,17 @@ mod tests {
     use super::*;
     use crate::{Kind, Layout, Spec};
 
-    /// A full table tells no number, but there is an answer, and it does not take for ever.
+    /// A full table tells no number, but there is an answer, and the search for it ends where a step sets hardly a
+    /// bit: it would go on to millions of keys otherwise, and take as much longer.
     #[test]
     fn full_tables_have_an_estimate() {
-        let (answers, answer) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            for choices in 2..=4 {
-                for rate in [0.1, 0.01, 1e-4] {
-                    let geometry = Spec::new(10_000, rate).kind(Kind::Blocked(choices)).plan().unwrap();
-                    let Layout::Blocked(layout) = geometry.layout() else { panic!("a blocked filter") };
-                    let estimate = keys(layout, layout.blocks * u64::from(BLOCK_BITS));
-                    answers.send((choices, rate, estimate)).unwrap();
-                }
+        for choices in 2..=4 {
+            for rate in [0.1, 0.01, 1e-4] {
+                let geometry = Spec::new(10_000, rate).kind(Kind::Blocked(choices)).plan().unwrap();
+                let Layout::Blocked(layout) = geometry.layout() else { panic!("a blocked filter") };
+                let estimate = keys(layout, layout.blocks * u64::from(BLOCK_BITS));
+                assert!((20_000.0..1e6).contains(&estimate), "{choices} {rate}: {estimate}");
             }
-        });
-        for _ in 0..9 {
-            // Generous: other programs may be running.
-            let answer = answer.recv_timeout(core::time::Duration::from_mins(2));
-            let (choices, rate, estimate) = answer.expect("an estimate within two minutes");
-            assert!(estimate > 20_000.0 && estimate.is_finite(), "{choices} {rate}: {estimate}");
         }
     }
 }
