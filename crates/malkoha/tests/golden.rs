@@ -49,6 +49,19 @@ fn doubled_filters_open_hold_their_keys_and_are_written_the_same_way() {
 }
 
 #[test]
+fn chains_of_filters_open_hold_all_keys_and_are_written_the_same_way() {
+    for (name, chain) in golden::joined() {
+        let read = Filter::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        golden::check_keys(&name, &read);
+        assert!((1000..1050u64).all(|key| read.contains(&key)), "{name}");
+        assert!(read.stats().links.len() > 1 && read.geometry() == chain.geometry(), "{name}");
+        let written = std::fs::read(golden::path(&name)).unwrap();
+        assert!(read == chain && chain.to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(read.to_bytes().unwrap() == written, "{name} is not written as it was read");
+    }
+}
+
+#[test]
 fn todays_writer_gives_the_same_bytes() {
     for (name, spec) in golden::specs().into_iter().chain(golden::growing()) {
         let written = std::fs::read(golden::path(&name)).unwrap();
@@ -101,7 +114,7 @@ fn write_golden_files() {
         golden::check(&name, &filter);
         golden::write_missing(&name, &filter.to_bytes().unwrap());
     }
-    for (name, filter) in golden::doubled() {
+    for (name, filter) in golden::doubled().into_iter().chain(golden::joined()) {
         golden::write_missing(&name, &filter.to_bytes().unwrap());
     }
     for (name, window) in golden::windows() {
