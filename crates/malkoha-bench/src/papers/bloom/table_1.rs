@@ -131,7 +131,7 @@ impl Drop for MadeUp {
 
 /// The genomes of the folder that is named, or a made-up one.
 fn genomes(size: Size) -> Result<Vec<Genome>, Box<dyn Error>> {
-    if let (Size::Full, Some(folder)) = (size, env::var_os(FOLDER)) {
+    if let (Size::Quick | Size::Full, Some(folder)) = (size, env::var_os(FOLDER)) {
         return in_folder(Path::new(&folder));
     }
     if size == Size::Full {
