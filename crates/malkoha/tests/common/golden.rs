@@ -85,7 +85,10 @@ pub(crate) fn joined() -> Vec<(String, Filter)> {
     let spec = |kind: Kind| Spec::new(200, 1e-4).seed(SEED).kind(kind);
     [("joined-2-sorted", Kind::Sorted, 2), ("joined-3-windowed-2", Kind::Windowed(2), 3)]
         .map(|(name, kind, filters)| {
-            let with = |at: u64| spec(kind).build_from(&Vec::from_iter(1000 * at..1000 * at + 50)).unwrap();
+            let with = |at: u64| {
+                let keys: Vec<u64> = (1000 * at..1000 * at + 50).collect();
+                spec(kind).build_from(&keys).unwrap()
+            };
             let others: Vec<Filter> = (1..filters).map(with).collect();
             let chain = build(&spec(kind)).merge_into_chain(&others.iter().collect::<Vec<_>>()).unwrap();
             (name.to_owned(), chain)
