@@ -1,5 +1,5 @@
 //! Signals: what they end, and what they leave behind.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 mod common;
 
@@ -13,6 +13,15 @@ use std::time::{Duration, Instant};
 fn send(signal: &str, child: &Child) {
     let sent = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
     sent.expect("there is a program that sends signals");
+}
+
+/// Starts the program with the signals as they are at first: whoever runs the tests, such as a shell in the
+/// background, may ignore some, and programs keep ignoring what they were started with.
+fn spawn(scene: &Scene, args: &str) -> Child {
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_malkoha")]);
+    command.args(args.split_whitespace()).current_dir(scene.folder());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 #[test]
@@ -29,7 +38,7 @@ fn a_program_whose_input_is_idle_dies_of_its_signal_at_once() {
     ];
     for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
         for command in commands {
-            let mut child = scene.spawn(command);
+            let mut child = spawn(&scene, command);
             // More than a pipe holds: the program has begun to read.
             let mut input = child.stdin.take().unwrap();
             let output = child.stdout.take();
@@ -72,7 +81,7 @@ fn a_save_that_has_begun_ends_before_the_signal_acts() {
     let temporary = || scene.files().into_iter().find(|name| name.starts_with(".malkoha"));
     // The larger the filter, the longer its save, and the surer it is that a signal comes in the middle of it.
     for keys in ["20M", "80M", "320M"] {
-        let mut child = scene.spawn(&format!("build -q -o f.malkoha --keys {keys} -"));
+        let mut child = spawn(&scene, &format!("build -q -o f.malkoha --keys {keys} -"));
         child.stdin.take().unwrap().write_all(b"owl\neagle\n").unwrap();
         while temporary().is_none() && child.try_wait().unwrap().is_none() {}
         send("-INT", &child);
@@ -100,7 +109,7 @@ fn a_build_interrupted_at_any_moment_leaves_a_whole_file_or_none() {
     let all = start.elapsed();
     let whole = scene.read("whole.malkoha");
     for part in 0..12u32 {
-        let mut child = scene.spawn("build -q -o f.malkoha --keys 400k keys.txt");
+        let mut child = spawn(&scene, "build -q -o f.malkoha --keys 400k keys.txt");
         std::thread::sleep(all * (part + 1) / 10);
         send("-INT", &child);
         let status = child.wait().unwrap();
