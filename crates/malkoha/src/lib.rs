@@ -157,6 +157,7 @@ mod store;
 mod sums;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod threads;
 mod values;
 
 pub use bloom::{Cost, Pattern};

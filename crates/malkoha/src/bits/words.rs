@@ -12,7 +12,7 @@
 #![expect(unsafe_code, reason = "chosen alignment and pages, loads across words, and prefetching")]
 
 use core::fmt;
-use core::ops::{Deref, DerefMut};
+use core::ops::{Deref, DerefMut, Range};
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::Arc;
@@ -180,6 +180,13 @@ impl Words {
         self[split::<64>(at).0]
     }
 
+    /// The words that a range of bits is, for ranges of whole words.
+    #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
+    pub(crate) fn words(&self, bits: Range<u64>) -> &[u64] {
+        debug_assert!(bits.start.is_multiple_of(64) && bits.end.is_multiple_of(64), "the range is words");
+        &self[(bits.start / 64) as usize..(bits.end / 64) as usize]
+    }
+
     /// [`read`](Self::read) for fields that begin where a byte begins.
     #[inline(always)]
     pub(crate) fn read_bytes(&self, at: u64, width: u32) -> u64 {
@@ -236,6 +243,24 @@ impl Words {
         let (word, _) = split::<64>(at);
         prefetch_line(self.first.as_ptr().wrapping_add(word).cast_const().cast());
     }
+}
+
+/// The bytes of words, in the order in which this machine keeps them.
+pub(crate) fn bytes_of(words: &[u64]) -> &[u8] {
+    // SAFETY: the bytes of initialised words are initialised, there are eight to a word, and bytes need no alignment.
+    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
+}
+
+/// The same to be written to: all bytes are words.
+pub(crate) fn bytes_of_mut(words: &mut [u64]) -> &mut [u8] {
+    // SAFETY: as in `bytes_of`, every value of the bytes is one of the words, and the borrow is handed on.
+    unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
+}
+
+/// Writes to every page of words that are zero, so that the system finds memory for them now.
+pub(crate) fn touch_pages(words: &mut [u64]) {
+    const SMALLEST_PAGE: usize = 4096;
+    words.iter_mut().step_by(SMALLEST_PAGE / 8).for_each(|word| *word = core::hint::black_box(0));
 }
 
 /// Asks the CPU to fetch the cache line at an address. Never faults; a hint and nothing more.

@@ -26,7 +26,7 @@ use super::estimate;
 use super::fill::Fill;
 use super::layout::{BlockedLayout, with_equal_hashes};
 use super::pattern::{Draws, Scatter};
-use super::plain::{audit_count, set_bits};
+use super::plain::{audit_count, ones, set_bits};
 
 /// The most candidate blocks of a key.
 pub(crate) const MOST_CHOICES: u8 = 4;
@@ -283,7 +283,7 @@ impl<P: Scatter> Blocked<P> {
     }
 
     fn set_bits(&self) -> u64 {
-        self.all_blocks().map(|block| u64::from(block.count())).sum()
+        ones(&self.words)
     }
 
     /// An estimate of the number of different keys: the number for which these set bits are expected. Reads
@@ -364,7 +364,7 @@ impl<P: Scatter> Engine for Blocked<P> {
     }
 
     fn audit(&self) -> Result<(), Flaw> {
-        audit_count(self.len, self.set_bits(), self.layout.key_bits)
+        audit_count(self.len, &self.words, self.layout.key_bits)
     }
 
     fn merge_bits(&mut self, other: &dyn Engine) -> bool {

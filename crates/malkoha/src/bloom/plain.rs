@@ -1,11 +1,15 @@
 //! The plain Bloom filter: the bits of a key lie anywhere in the table.
 
+use core::ops::Range;
+
 use crate::bits::Words;
+use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::engine::{Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
 use crate::kind::Kind;
 use crate::reduce::last_draw;
+use crate::threads::for_shares;
 
 use super::estimate;
 use super::fill::Fill;
@@ -109,7 +113,7 @@ impl Bloom {
     #[must_use]
     pub fn fill(&self) -> Fill {
         let BloomLayout { bits, key_bits } = self.layout;
-        let set: u64 = self.words.iter().map(|word| u64::from(word.count_ones())).sum();
+        let set = ones(&self.words);
         let rate = (set as f64 / bits as f64).powi(key_bits.cast_signed());
         Fill { set, bits, rate: with_equal_hashes(rate, self.len) }
     }
@@ -166,7 +170,7 @@ impl Engine for Bloom {
     }
 
     fn audit(&self) -> Result<(), Flaw> {
-        audit_count(self.len, self.fill().set, self.layout.key_bits)
+        audit_count(self.len, &self.words, self.layout.key_bits)
     }
 
     fn merge_bits(&mut self, other: &dyn Engine) -> bool {
@@ -184,8 +188,26 @@ impl Engine for Bloom {
     }
 }
 
-/// Refuses a number of keys that cannot have set so many bits.
-pub(super) fn audit_count(len: u64, set: u64, key_bits: u32) -> Result<(), Flaw> {
+/// The bits that are set.
+pub(super) fn ones(words: &[u64]) -> u64 {
+    struct Ones<'a>(&'a [u64]);
+    impl Work for Ones<'_> {
+        const WIDE: bool = true;
+        type Output = u64;
+
+        #[inline(always)]
+        fn run(self, _: impl Vectors) -> u64 {
+            self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+        }
+    }
+    Cpu::detect().run(Ones(words))
+}
+
+/// Refuses a number of keys that cannot have set the bits of these words.
+pub(super) fn audit_count(len: u64, words: &[u64], key_bits: u32) -> Result<(), Flaw> {
+    #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: shares of a slice")]
+    let share = |range: Range<u64>| ones(&words[range.start as usize..range.end as usize]);
+    let set: u64 = for_shares(words.len() as u64, share).into_iter().sum();
     let most = len.saturating_mul(u64::from(key_bits));
     if set <= most && (len == 0) == (set == 0) {
         return Ok(());

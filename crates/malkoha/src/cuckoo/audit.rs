@@ -1,8 +1,8 @@
 //! Looking at a table that came from a file, as strictly as if an enemy had written it.
 //!
 //! A tag that no key has would send a walk to places outside the table. So every slot is looked at before a filter
-//! is given away: several at a time, because a file should open as quickly as it can be read, and one by one only
-//! where something is wrong, to say what.
+//! is given away: several at a time, and by all processors, because a file should open as quickly as it can be read,
+//! and one by one only where something is wrong, to say what.
 
 use core::ops::Range;
 
@@ -10,6 +10,7 @@ use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::words::mask;
 use crate::bits::{Words, lanes};
 use crate::engine::Flaw;
+use crate::threads::for_shares;
 
 use super::layout::CuckooLayout;
 use super::sorted::{NUMBER_BITS, QUADRUPLES, SortedBuckets, decode};
@@ -22,12 +23,13 @@ const BLOCK_WORDS: usize = 512;
 pub(super) fn audit(words: &Words, layout: &CuckooLayout) -> Result<u64, Flaw> {
     let table = Audit { words, layout, essential: essential_bits(layout), cpu: Cpu::detect() };
     if layout.kind.is_sorted() {
-        return table.buckets();
+        return for_shares(layout.places, |places| table.buckets(places)).into_iter().sum();
     }
-    let occupied = match table.essential {
-        Some(essential) => table.lanes(essential)?,
-        None => table.slots(0..layout.slots)?,
-    };
+    let shares = for_shares(layout.slots, |slots| match table.essential {
+        Some(essential) => table.lanes(slots, essential),
+        None => table.slots(slots),
+    });
+    let occupied = shares.into_iter().sum::<Result<_, _>>()?;
     if layout.kind.is_windowed() {
         // Inside the table a window may begin anywhere; near its ends the ranks must be looked at.
         let l = u64::from(layout.slots_per_place);
@@ -53,8 +55,8 @@ struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    /// Counts the tags of all slots, a block of loads at a time.
-    fn lanes(&self, essential: u64) -> Result<u64, Flaw> {
+    /// Counts the tags of these slots, the first of which begins where a word does, a block of loads at a time.
+    fn lanes(&self, slots: Range<u64>, essential: u64) -> Result<u64, Flaw> {
         let bits = self.layout.tag.bits;
         // A field of up to 57 bits is in 8 bytes wherever it begins; where tags fill words, so are 64.
         let in_a_load = if 64 % bits == 0 { 64 / bits } else { (57 / bits).max(1) };
@@ -62,29 +64,35 @@ impl Audit<'_> {
         let ones = lanes::ones(bits, in_a_load);
         let look = LookAtLanes { loads: &[], bits, ones, essential: essential.wrapping_mul(ones) };
         // Each lane counts its own tags, which it can as long as they are fewer than its values.
-        let in_a_block = usize::try_from(mask(bits)).map_or(BLOCK_WORDS, |most| most.min(BLOCK_WORDS));
+        let in_a_block = mask(bits).min(BLOCK_WORDS as u64);
+        let whole = slots.start + (slots.end - slots.start) / u64::from(in_a_load) * u64::from(in_a_load);
         let mut block = [0; BLOCK_WORDS];
-        let (mut slot, mut occupied) = (0, 0);
-        loop {
-            let begins = (slot..self.layout.slots).step_by(in_a_load as usize);
-            let whole = begins.take_while(|slot| slot + u64::from(in_a_load) <= self.layout.slots);
-            let mut filled = 0;
-            for (load, slot) in block[..in_a_block].iter_mut().zip(whole) {
-                let at = slot * u64::from(bits);
-                *load = if width == 64 { self.words.word(at) } else { self.words.read(at, width) };
-                filled += 1;
-            }
-            if filled == 0 {
-                return Ok(occupied + self.slots(slot..self.layout.slots)?);
-            }
-            let (counts, sound) = self.cpu.run(LookAtLanes { loads: &block[..filled], ..look });
-            let end = slot + filled as u64 * u64::from(in_a_load);
+        let (mut slot, mut occupied) = (slots.start, 0);
+        while slot < whole {
+            let end = whole.min(slot + in_a_block * u64::from(in_a_load));
+            let bits_of_block = slot * u64::from(bits)..end * u64::from(bits);
+            let loads = self.loads(bits_of_block, width, &mut block);
+            let (counts, sound) = self.cpu.run(LookAtLanes { loads, ..look });
             if !sound {
                 self.slots(slot..end)?;
             }
             occupied += (0..in_a_load).map(|lane| counts >> (lane * bits) & mask(bits)).sum::<u64>();
             slot = end;
         }
+        Ok(occupied + self.slots(whole..slots.end)?)
+    }
+
+    /// Fields of `width` bits one after the other: words where they lie, others copied to the block.
+    fn loads<'a>(&'a self, bits: Range<u64>, width: u32, block: &'a mut [u64; BLOCK_WORDS]) -> &'a [u64] {
+        if width == 64 {
+            return self.words.words(bits);
+        }
+        let mut filled = 0;
+        for (load, at) in block.iter_mut().zip(bits.step_by(width as usize)) {
+            *load = self.words.read(at, width);
+            filled += 1;
+        }
+        &block[..filled]
     }
 
     /// Counts the tags of these slots one by one.
@@ -120,16 +128,16 @@ impl Audit<'_> {
         }
     }
 
-    /// Counts the tags of sorted buckets, a block of them at a time.
-    fn buckets(&self) -> Result<u64, Flaw> {
+    /// Counts the tags of these sorted buckets, a block of them at a time.
+    fn buckets(&self, places: Range<u64>) -> Result<u64, Flaw> {
         let rest = self.layout.tag.bits - 4;
         let Some(essential) = self.layout.tag.essential_bits().filter(|_| rest > 0 && 4 * rest <= 57) else {
-            return self.buckets_one_by_one(0..self.layout.places);
+            return self.buckets_one_by_one(places);
         };
         let mut occupied = 0;
-        let mut begin = 0;
-        while begin < self.layout.places {
-            let end = self.layout.places.min(begin + BLOCK_WORDS as u64);
+        let mut begin = places.start;
+        while begin < places.end {
+            let end = places.end.min(begin + BLOCK_WORDS as u64);
             let (tags, sound) = self.block_of_buckets(begin..end, essential);
             if !sound {
                 self.buckets_one_by_one(begin..end)?;
@@ -143,19 +151,31 @@ impl Audit<'_> {
     /// Counts the tags of these buckets, whose rests fit one load, and says whether all are sound.
     fn block_of_buckets(&self, places: Range<u64>, essential: u64) -> (u64, bool) {
         let (rest, fingerprints) = (self.layout.tag.bits - 4, self.layout.fingerprints);
-        let width = u64::from(SortedBuckets::bucket_bits(self.layout.tag.bits));
-        let mut buckets = [(0, 0); BLOCK_WORDS];
+        let width = SortedBuckets::bucket_bits(self.layout.tag.bits);
+        let bits = places.start * u64::from(width)..places.end * u64::from(width);
+        let (mut block, mut uppers) = ([0; BLOCK_WORDS], [0; BLOCK_WORDS]);
         let mut beyond = 0;
-        let bits = places.map(|place| place * width);
         let mut filled = 0;
-        for (bucket, bit) in buckets.iter_mut().zip(bits) {
-            let number = self.words.read(bit, NUMBER_BITS);
+        let mut put_upper = |number: u64| {
             beyond |= (QUADRUPLES - 1).wrapping_sub(number);
-            *bucket = (decode(number), self.words.read(bit + u64::from(NUMBER_BITS), 4 * rest));
+            uppers[filled] = decode(number);
             filled += 1;
-        }
-        let (occupied, wrong) =
-            self.cpu.run(LookAtBuckets { buckets: &buckets[..filled], rest, essential, fingerprints });
+        };
+        let (rests, shift) = if width <= 57 || width == 64 {
+            let buckets = self.loads(bits, width, &mut block);
+            for bucket in buckets {
+                put_upper(bucket & mask(NUMBER_BITS));
+            }
+            (buckets, NUMBER_BITS)
+        } else {
+            for (load, bit) in block.iter_mut().zip(bits.step_by(width as usize)) {
+                put_upper(self.words.read(bit, NUMBER_BITS));
+                *load = self.words.read(bit + u64::from(NUMBER_BITS), 4 * rest);
+            }
+            (&block[..], 0)
+        };
+        let buckets = (&uppers[..filled], &rests[..filled]);
+        let (occupied, wrong) = self.cpu.run(LookAtBuckets { buckets, shift, rest, essential, fingerprints });
         (occupied, (beyond | wrong) >> 63 == 0)
     }
 
@@ -222,7 +242,9 @@ impl Work for LookAtLanes<'_> {
 /// answer is set if some are not in order, or have a fingerprint that no key has. No branch depends on what the buckets hold, and
 /// comparisons are subtractions: so the compiler looks at several buckets at a time.
 struct LookAtBuckets<'a> {
-    buckets: &'a [(u64, u64)],
+    buckets: (&'a [u64], &'a [u64]),
+    /// Where the other bits begin, and how many there are for a tag.
+    shift: u32,
     rest: u32,
     /// The bits of a fingerprint, which counts from 1, and the last of them.
     essential: u64,
@@ -237,7 +259,8 @@ impl Work for LookAtBuckets<'_> {
     fn run(self, _: impl Vectors) -> (u64, u64) {
         let rest = self.rest;
         let (mut occupied, mut wrong) = (0, 0u64);
-        for &(upper, all) in self.buckets {
+        for (upper, all) in self.buckets.0.iter().zip(self.buckets.1) {
+            let all = all >> self.shift;
             let tag = |i: u32| (upper >> (4 * i) & 15) << rest | (all >> (i * rest) & mask(rest));
             let tags = [tag(0), tag(1), tag(2), tag(3)];
             for i in 0..3 {

@@ -360,3 +360,25 @@ fn audits_count_what_was_put_in() {
         assert_eq!(audit(table.words(), &layout), Ok(put as u64), "{layout:?}");
     }
 }
+
+/// A table that several threads look at: a tag that no key has is found wherever it is, and the first of two.
+#[test]
+fn audits_by_shares_find_what_one_would() {
+    for (kind, bits) in [(Kind::Windowed(2), 16), (Kind::Flexible(4), 13), (Kind::Sorted, 17)] {
+        let layout = layout(kind, bits, 3 << 20);
+        let width = if kind.is_sorted() { SortedBuckets::bucket_bits(bits) } else { bits };
+        let last = if kind.is_sorted() { layout.places } else { layout.slots } - 1;
+        for (first, second) in [(0, last), (last / 2, last), (last / 2 + 64, last / 2 + 65), (last, last)] {
+            let mut words = words_for(&layout);
+            assert_eq!(audit(&words, &layout), Ok(0));
+            // A number of a sorted bucket beyond the last, or a side and a rank without a fingerprint.
+            let wrong = if kind.is_sorted() { 4095 } else { 1 << (bits - 1) };
+            for at in [first, second].map(|unit| unit * u64::from(width)) {
+                words.write(at, if kind.is_sorted() { 12 } else { bits }, wrong);
+            }
+            let flaw = audit(&words, &layout);
+            let bit = first * u64::from(width);
+            assert!(matches!(flaw, Err(Flaw::Table { bit: at, .. }) if at == bit), "{layout:?} {flaw:?}");
+        }
+    }
+}

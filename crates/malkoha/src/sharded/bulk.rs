@@ -9,7 +9,6 @@
 //! The keys of a shard arrive in their order either way, so that the content does not depend on the number of
 //! threads.
 
-use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -17,6 +16,7 @@ use std::thread;
 use crate::error::{Full, FullAt};
 use crate::filter::{BULK, Filter};
 use crate::key::{Key, KeyHash};
+use crate::threads::join;
 
 use super::batch::Batch;
 use super::{Shard, Sharded, shard_of};
@@ -217,9 +217,4 @@ impl Inserter<'_> {
 fn send(feed: &SyncSender<Vec<KeyHash>>, buffer: &mut Vec<KeyHash>) -> Result<(), Full> {
     let full = core::mem::replace(buffer, Vec::with_capacity(BUFFER));
     feed.send(full).map_err(|_| Full)
-}
-
-/// What a thread came to; if it panicked, so does this one.
-fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

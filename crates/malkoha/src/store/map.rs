@@ -19,11 +19,12 @@ use crate::filter::Filter;
 use crate::geometry::Geometry;
 use crate::key::{Key, KeyHasher};
 use crate::stats::Stats;
+use crate::threads::both;
 use crate::values::Values;
 
 use super::format::Form;
-use super::record::Opening;
-use super::section::Input;
+use super::record::{Opening, index};
+use super::section::{Input, verify_section};
 
 /// A filter that stays in its file, read-only: only what lookups touch is brought into memory, and all
 /// processes that map the file share it.
@@ -110,8 +111,14 @@ impl Mapped {
         let mut bytes = &self.map[..];
         let mut input = Input::new(&mut bytes, self.map.len() as u64, &self.path);
         let opening = Opening::read(&mut input)?;
-        input.section("table", (opening.table_bytes(), opening.checksum), |_| ())?;
-        self.opening.audit(&self.filter)
+        let section = ("table", opening.table);
+        let table = &self.map[index(opening.table)..];
+        let content = index(opening.table_bytes());
+        let (whole, sound) = both(
+            || verify_section(section, content, opening.checksum, table),
+            || self.opening.audit(&self.filter),
+        );
+        whole.and(sound)
     }
 
     /// A copy of the filter in memory, verified, which can be changed.

@@ -33,7 +33,7 @@ pub(super) fn write(filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
         checksum = section.end()?;
     }
     let mut section = SectionWriter::new(out, checksum);
-    section.put_numbers(engine.words())?;
+    section.put_words(engine.words())?;
     section.end()?;
     Ok(())
 }
@@ -114,9 +114,9 @@ impl Opening {
     }
 }
 
-/// A number of words of a table in memory.
+/// A number of words or bytes of a table in memory.
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: the table is in memory")]
-fn index(number: u64) -> usize {
+pub(super) fn index(number: u64) -> usize {
     number as usize
 }
 
@@ -125,15 +125,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let opening = Opening::read(input)?;
     let bits = opening.header.geometry.table_bits().expect("looked at when the header was read");
     let mut words = Words::zeroed(bits)?;
-    let mut done = 0;
-    input.section("table", (opening.table_bytes(), opening.checksum), |chunk| {
-        // Chunks are whole words, for the table is.
-        let numbers = chunk.as_chunks().0;
-        for (word, bytes) in words[done..].iter_mut().zip(numbers) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        done += numbers.len();
-    })?;
+    input.section_of_words("table", opening.checksum, &mut words)?;
     let filter = opening.filter(words)?;
     opening.audit(&filter)?;
     Ok(filter)

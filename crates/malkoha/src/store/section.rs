@@ -11,15 +11,21 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::thread;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::bits::words::{bytes_of, bytes_of_mut, touch_pages};
 use crate::error::Error;
+use crate::threads::{both, spawn};
 
 use super::format::{CHECKSUM_BYTES, Form, LINE_BYTES, MAGIC, PREFIX_BYTES, VERSION};
 
 /// Bytes that are read and written at a time: few enough to stay in the cache between hashing and copying.
 pub(super) const CHUNK_BYTES: usize = 1 << 16;
+
+/// Bytes from which on a table is worth a second thread.
+const MANY_BYTES: usize = 1 << 22;
 
 /// Bytes of the longest padding and a checksum.
 const MOST_TAIL_BYTES: usize = 72;
@@ -60,6 +66,19 @@ impl<'a> SectionWriter<'a> {
             self.put(bytes)?;
         }
         Ok(())
+    }
+
+    /// Writes a table. A large one is hashed while it is written.
+    pub(super) fn put_words(&mut self, words: &[u64]) -> io::Result<()> {
+        let bytes = bytes_of(words);
+        if bytes.len() < MANY_BYTES || cfg!(target_endian = "big") {
+            return self.put_numbers(words);
+        }
+        let (hash, out) = (&self.hash, &mut *self.out);
+        let (hash, written) = both(|| updated(hash.clone(), bytes), || out.write_all(bytes));
+        self.hash = hash;
+        self.content += bytes.len() as u64;
+        written
     }
 
     /// Writes padding and checksum, which it returns.
@@ -156,10 +175,7 @@ impl<'a> Input<'a> {
         (content, before): (u64, u64),
         mut sink: impl FnMut(&[u8]),
     ) -> Result<u64, Error> {
-        let begin = self.offset;
-        let uncountable = || Error::corrupt(name, begin, "it is larger than can be counted");
-        let bytes = section_bytes(content).ok_or_else(uncountable)?;
-        self.need(name, bytes)?;
+        self.need_section(name, content)?;
         let mut hash = Xxh3::with_seed(before);
         let mut buffer = vec![0; smaller(content, CHUNK_BYTES).max(PREFIX_BYTES)];
         let mut left = content;
@@ -176,22 +192,63 @@ impl<'a> Input<'a> {
             sink(chunk);
             left -= chunk.len() as u64;
         }
+        self.end_section(name, content, hash)
+    }
+
+    /// Reads a section whose content is a table, to where the table is to be, and verifies it.
+    pub(super) fn section_of_words(
+        &mut self,
+        name: &'static str,
+        before: u64,
+        words: &mut [u64],
+    ) -> Result<(), Error> {
+        let bytes = size_of_val(words);
+        self.need_section(name, bytes as u64)?;
+        let mut hash = Xxh3::with_seed(before);
+        // The pages of a new table cost the system more time than reading and hashing do. So, of a large one, another
+        // thread asks for most of them while this one reads to the others.
+        let front = if bytes < MANY_BYTES { 0 } else { words.len() / 8 * 3 };
+        let (front, back) = words.split_at_mut(front);
+        thread::scope(|scope| {
+            if !front.is_empty() {
+                spawn(scope, || touch_pages(back));
+            }
+            self.read_words(front, &mut hash)
+        })?;
+        self.read_words(back, &mut hash)?;
+        self.end_section(name, bytes as u64, hash)?;
+        if cfg!(target_endian = "big") {
+            for word in words {
+                *word = u64::from_le(*word);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads words as they are, and hashes them while they are in the cache.
+    fn read_words(&mut self, words: &mut [u64], hash: &mut Xxh3) -> Result<(), Error> {
+        for chunk in bytes_of_mut(words).chunks_mut(CHUNK_BYTES) {
+            self.read(chunk)?;
+            hash.update(chunk);
+        }
+        Ok(())
+    }
+
+    /// Refuses to go on if a section with so much content is not there.
+    fn need_section(&self, name: &'static str, content: u64) -> Result<(), Error> {
+        let uncountable = || Error::corrupt(name, self.offset, "it is larger than can be counted");
+        self.need(name, section_bytes(content).ok_or_else(uncountable)?)
+    }
+
+    /// Reads what is left of a section when its content has been, and verifies it.
+    fn end_section(&mut self, name: &'static str, content: u64, hash: Xxh3) -> Result<u64, Error> {
+        let bytes = section_bytes(content).expect("it is there");
         let tail = &mut [0; MOST_TAIL_BYTES][..smaller(bytes - content, usize::MAX)];
         self.read(tail)?;
-        let (padding, checksum) = tail.split_last_chunk::<8>().expect("every section has a checksum");
-        hash.update(padding);
-        let (expected, got) = (hash.digest(), u64::from_le_bytes(*checksum));
-        if got != expected {
-            let what = format!("its checksum is {got:#018x} and not {expected:#018x}");
-            return Err(Error::corrupt(name, begin, what));
-        }
-        if let Some(at) = padding.iter().position(|byte| *byte != 0) {
-            let what = "a byte that only fills the line is not zero";
-            return Err(Error::corrupt(name, begin + content + at as u64, what));
-        }
+        let checksum = verify_tail((name, self.offset), content, hash, tail)?;
         self.offset += bytes;
         self.left -= bytes;
-        Ok(got)
+        Ok(checksum)
     }
 
     /// Goes on behind a section with so much content without looking at it, for inputs that nobody reads on.
@@ -211,6 +268,43 @@ impl<'a> Input<'a> {
         let what = format!("there are {} bytes behind the last section", self.left);
         Err(Error::corrupt("end", self.offset, what))
     }
+}
+
+/// Verifies a section that is in memory, with so much content, and begins at a byte of its input.
+pub(super) fn verify_section(
+    section: (&'static str, u64),
+    content: usize,
+    before: u64,
+    bytes: &[u8],
+) -> Result<(), Error> {
+    let (content, tail) = bytes.split_at(content);
+    let hash = updated(Xxh3::with_seed(before), content);
+    verify_tail(section, content.len() as u64, hash, tail).map(|_| ())
+}
+
+/// Verifies what stands behind the content of a section, and returns the checksum.
+fn verify_tail(
+    (name, begin): (&'static str, u64),
+    content: u64,
+    hash: Xxh3,
+    tail: &[u8],
+) -> Result<u64, Error> {
+    let (padding, checksum) = tail.split_last_chunk::<8>().expect("every section has a checksum");
+    let (expected, got) = (updated(hash, padding).digest(), u64::from_le_bytes(*checksum));
+    if got != expected {
+        let what = format!("its checksum is {got:#018x} and not {expected:#018x}");
+        return Err(Error::corrupt(name, begin, what));
+    }
+    if let Some(at) = padding.iter().position(|byte| *byte != 0) {
+        let what = "a byte that only fills the line is not zero";
+        return Err(Error::corrupt(name, begin + content + at as u64, what));
+    }
+    Ok(got)
+}
+
+fn updated(mut hash: Xxh3, bytes: &[u8]) -> Xxh3 {
+    hash.update(bytes);
+    hash
 }
 
 /// The smaller of two numbers of bytes.

@@ -79,3 +79,56 @@ fn absurd_counts_are_refused_before_anything_is_read() {
         );
     }
 }
+
+/// A filter whose table is large enough that threads of its own hash and audit it.
+fn large(kind: Kind) -> Filter {
+    let mut filter = Spec::new(5_000_000, 0.01).kind(kind).build().unwrap();
+    assert!(filter.geometry().bytes() > 1 << 22);
+    filter.insert_slice(&(0..1000u64).collect::<Vec<_>>()).unwrap();
+    filter
+}
+
+#[test]
+fn large_tables_are_read_verified_and_written_like_small_ones() {
+    for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Flexible(4), Kind::Bloom, Kind::Blocked(1)] {
+        let filter = large(kind);
+        let mut bytes = filter.to_bytes().unwrap();
+        let sealed = {
+            let mut again = bytes.clone();
+            let begin = bytes.len() - section_of(&filter);
+            let before = u64::from_le_bytes(bytes[begin - 8..begin].try_into().unwrap());
+            let end = again.len() - 8;
+            let checksum = xxhash_rust::xxh3::xxh3_64_with_seed(&again[begin..end], before);
+            again[end..].copy_from_slice(&checksum.to_le_bytes());
+            again
+        };
+        assert!(sealed == bytes, "{kind}: the checksum of the whole is that of its chunks");
+        assert!(Filter::from_bytes(&bytes).unwrap() == filter, "{kind}");
+        let table = bytes.len() - section_of(&filter);
+        let front = (bytes.len() - table) / 8 * 3;
+        for at in
+            [0, (1 << 16) - 1, 1 << 16, front - 64, front + 64, bytes.len() - table - 1].map(|at| table + at)
+        {
+            bytes[at] ^= 1;
+            let error = Filter::from_bytes(&bytes).unwrap_err();
+            assert!(matches!(error, Error::Corrupt { part: "table", .. }), "{kind} {at}: {error}");
+            bytes[at] ^= 1;
+        }
+    }
+}
+
+/// Bytes of the section of the table.
+fn section_of(filter: &Filter) -> usize {
+    usize::try_from(filter.geometry().bytes() + 64).unwrap()
+}
+
+/// An input that ends before it should, while another thread hashes what was read of it.
+#[test]
+fn a_large_table_that_ends_while_it_is_read_is_an_error() {
+    let bytes = large(Kind::Sorted).to_bytes().unwrap();
+    for end in [bytes.len() - 1, bytes.len() / 2, 1000] {
+        let mut shorter = &bytes[..end];
+        let mut input = Input::new(&mut shorter, bytes.len() as u64, Path::new("shorter"));
+        assert!(matches!(record::read(&mut input), Err(Error::Io { .. })), "{end}");
+    }
+}
