@@ -5,6 +5,9 @@
 //!   key i           pattern, compare or set
 //! ```
 //!
+//! Tables that stay in the cache need none of this: there the hashes of some keys are computed together, for which a
+//! CPU has vectors, and then looked up one after the other.
+//!
 //! The number of choices is compiled in, and the whole loop is compiled for several CPUs.
 
 use crate::bits::cpu::{Vectors, Work};
@@ -16,14 +19,13 @@ use super::pattern::Scatter;
 /// How many keys ahead of the one that is looked at the memory is asked for.
 const AHEAD: usize = 64;
 
+/// How many keys are hashed together where the table is in the cache.
+const TOGETHER: usize = 64;
+
 /// What is done with each of many keys. Methods and not closures, which cannot be told to be inlined.
 trait Step<const C: usize> {
     /// The number of keys.
     fn keys(&self) -> usize;
-    /// Whether the whole table is in the cache, so that nothing need be asked for.
-    fn is_near(&self) -> bool;
-    /// The homes of a key.
-    fn homes(&self, key: usize) -> Homes<C>;
     /// The homes of a key, whose memory is asked for.
     fn approach(&self, key: usize) -> Homes<C>;
     /// What is done when the memory is there.
@@ -33,12 +35,6 @@ trait Step<const C: usize> {
 /// Takes every key through its step, in order.
 #[inline(always)]
 fn each<const C: usize>(mut step: impl Step<C>, vectors: impl Vectors) {
-    if step.is_near() {
-        for key in 0..step.keys() {
-            step.act(key, step.homes(key), vectors);
-        }
-        return;
-    }
     let mut ring = [Homes::NOWHERE; AHEAD];
     for (key, homes) in ring.iter_mut().enumerate().take(step.keys()) {
         *homes = step.approach(key);
@@ -72,16 +68,6 @@ impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Step<C> for LookUp<'_,
     }
 
     #[inline(always)]
-    fn homes(&self, key: usize) -> Homes<C> {
-        self.view.homes((self.hash)(&self.keys[key]))
-    }
-
-    #[inline(always)]
-    fn is_near(&self) -> bool {
-        self.view.is_near()
-    }
-
-    #[inline(always)]
     fn act(&mut self, key: usize, homes: Homes<C>, vectors: impl Vectors) {
         self.answers[key] = self.view.holds(homes, vectors);
     }
@@ -93,9 +79,20 @@ impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Work for LookUp<'_, P,
 
     #[inline(always)]
     fn run(mut self, vectors: impl Vectors) {
-        // As many as keys: said here, it need not be asked in the loop.
-        self.answers = &mut self.answers[..self.keys.len()];
-        each::<C>(self, vectors);
+        if !self.view.is_near() {
+            // As many as keys: said here, it need not be asked in the loop.
+            self.answers = &mut self.answers[..self.keys.len()];
+            return each::<C>(self, vectors);
+        }
+        let mut hashes = [KeyHash::from_raw(0); TOGETHER];
+        for (keys, answers) in self.keys.chunks(TOGETHER).zip(self.answers.chunks_mut(TOGETHER)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = (self.hash)(key);
+            }
+            for (answer, hash) in answers.iter_mut().zip(&hashes) {
+                *answer = self.view.holds(self.view.homes::<C>(*hash), vectors);
+            }
+        }
     }
 }
 
@@ -117,16 +114,6 @@ impl<P: Scatter, const C: usize> Step<C> for Insert<'_, P, C> {
     }
 
     #[inline(always)]
-    fn homes(&self, key: usize) -> Homes<C> {
-        self.filter.view().homes(self.hashes[key])
-    }
-
-    #[inline(always)]
-    fn is_near(&self) -> bool {
-        self.filter.view().is_near()
-    }
-
-    #[inline(always)]
     fn act(&mut self, _: usize, homes: Homes<C>, vectors: impl Vectors) {
         self.filter.add(homes, vectors);
     }
@@ -138,6 +125,11 @@ impl<P: Scatter, const C: usize> Work for Insert<'_, P, C> {
 
     #[inline(always)]
     fn run(self, vectors: impl Vectors) {
-        each::<C>(self, vectors);
+        if !self.filter.view().is_near() {
+            return each::<C>(self, vectors);
+        }
+        for hash in self.hashes {
+            self.filter.add(self.filter.view().homes::<C>(*hash), vectors);
+        }
     }
 }
