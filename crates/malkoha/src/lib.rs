@@ -146,6 +146,7 @@ mod key;
 mod kind;
 mod larger;
 mod merge;
+mod near;
 mod rebuild;
 mod reduce;
 mod search;

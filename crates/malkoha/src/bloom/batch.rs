@@ -5,22 +5,19 @@
 //!   key i           pattern, compare or set
 //! ```
 //!
-//! Tables that stay in the cache need none of this: there the hashes of some keys are computed together, for which a
-//! CPU has vectors, and then looked up one after the other.
+//! Tables that stay in the cache need none of this.
 //!
 //! The number of choices is compiled in, and the whole loop is compiled for several CPUs.
 
-use crate::bits::cpu::{Vectors, Work};
+use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::key::KeyHash;
+use crate::near::answer_each;
 
 use super::blocked::{Blocked, Homes, View};
 use super::pattern::Scatter;
 
 /// How many keys ahead of the one that is looked at the memory is asked for.
 const AHEAD: usize = 64;
-
-/// How many keys are hashed together where the table is in the cache.
-const TOGETHER: usize = 64;
 
 /// What is done with each of many keys. Methods and not closures, which cannot be told to be inlined.
 trait Step<const C: usize> {
@@ -51,6 +48,7 @@ fn each<const C: usize>(mut step: impl Step<C>, vectors: impl Vectors) {
 /// Lookups of keys with `C` candidate blocks each; as many answers as keys.
 pub(super) struct LookUp<'a, P, K, H, const C: usize> {
     pub(super) view: View<'a, P>,
+    pub(super) cpu: Cpu,
     pub(super) keys: &'a [K],
     pub(super) hash: H,
     pub(super) answers: &'a mut [bool],
@@ -84,15 +82,8 @@ impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Work for LookUp<'_, P,
             self.answers = &mut self.answers[..self.keys.len()];
             return each::<C>(self, vectors);
         }
-        let mut hashes = [KeyHash::from_raw(0); TOGETHER];
-        for (keys, answers) in self.keys.chunks(TOGETHER).zip(self.answers.chunks_mut(TOGETHER)) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = (self.hash)(key);
-            }
-            for (answer, hash) in answers.iter_mut().zip(&hashes) {
-                *answer = self.view.holds(self.view.homes::<C>(*hash), vectors);
-            }
-        }
+        let Self { view, cpu, keys, hash, answers } = self;
+        answer_each(keys, &hash, answers, cpu, |hash| view.holds(view.homes::<C>(hash), vectors));
     }
 }
 

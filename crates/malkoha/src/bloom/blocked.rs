@@ -18,6 +18,7 @@ use crate::engine::{Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
+use crate::near::is_near;
 use crate::reduce::last_draw;
 
 use super::batch::{Insert, LookUp};
@@ -30,9 +31,6 @@ use super::plain::{audit_count, ones, set_bits};
 
 /// The most candidate blocks of a key.
 pub(crate) const MOST_CHOICES: u8 = 4;
-
-/// Bytes of a table that a second-level cache holds, where lookups that follow each other hide its delay.
-const NEAR_BYTES: usize = 1 << 20;
 
 /// A blocked Bloom filter: section 3 of the paper; with one choice Putze, Sanders, Singler 2007.
 ///
@@ -83,7 +81,7 @@ impl<P: Scatter> View<'_, P> {
     /// Whether the table is so small that it stays in the cache.
     #[inline(always)]
     pub(super) fn is_near(&self) -> bool {
-        size_of_val(self.words) <= NEAR_BYTES
+        is_near(size_of_val(self.words))
     }
 
     #[inline(always)]
@@ -227,7 +225,7 @@ impl<P: Scatter> Blocked<P> {
     fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
         with_choices!(self.layout.choices, C => {
-            self.cpu.run(LookUp::<_, _, _, C> { view: self.view(), keys, hash, answers });
+            self.cpu.run(LookUp::<_, _, _, C> { view: self.view(), cpu: self.cpu, keys, hash, answers });
         });
     }
 

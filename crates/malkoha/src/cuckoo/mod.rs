@@ -44,6 +44,7 @@ use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
+use crate::near::{answer_each, is_near};
 use crate::values::Values;
 use bulk::{Again, Batch};
 use place::Place;
@@ -358,6 +359,10 @@ impl<P: Placement, T: Table, K, H: Fn(&K) -> KeyHash> Work for LookUp<'_, P, T, 
     #[inline(always)]
     fn run(self, _: impl Vectors) {
         let Self { filter, keys, hash, answers } = self;
+        if is_near(filter.table.words().bytes()) {
+            let holds = |hash| filter.in_table(filter.homes(hash));
+            return answer_each(keys, hash, answers, filter.cpu, holds);
+        }
         let mut ring = [Homes::NOWHERE; AHEAD];
         for (homes, key) in ring.iter_mut().zip(keys) {
             *homes = filter.approach(hash(key));
