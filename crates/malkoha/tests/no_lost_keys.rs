@@ -100,6 +100,26 @@ fn a_slice_that_does_not_fit_says_how_far_it_got() {
     }
 }
 
+/// Slices go another way than single keys, and another one where the table is in the cache.
+#[test]
+fn slices_are_answered_as_single_keys_are() {
+    for (kind, capacity) in Kind::all().flat_map(|kind| [(kind, 1_000), (kind, 1_200_000)]) {
+        let mut filter = Spec::new(capacity, 0.01).kind(kind).build().unwrap();
+        for key in 0..300u64 {
+            filter.insert(&key).unwrap();
+            filter.insert(&key.to_string()).unwrap();
+        }
+        for len in [0, 1, 63, 64, 65, 127, 128, 129, 700] {
+            let numbers: Vec<u64> = (0..len).collect();
+            let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            let singly: Vec<bool> = numbers.iter().map(|key| filter.contains(key)).collect();
+            assert_eq!(filter.contains_slice(&numbers), singly, "{kind} for {capacity}, {len} numbers");
+            let singly: Vec<bool> = texts.iter().map(|key| filter.contains(key)).collect();
+            assert_eq!(filter.contains_slice(&texts), singly, "{kind} for {capacity}, {len} texts");
+        }
+    }
+}
+
 #[test]
 fn two_l_copies_of_a_key_fit_and_each_is_removed_once() {
     for kind in Kind::cuckoos() {
