@@ -1,9 +1,9 @@
 //! Published filters of other authors behind one small trait.
 //!
-//! Everything that an adapter does besides calling its crate is to loop over a slice, so that one virtual call
-//! serves many keys and the crate's own functions melt into the loop. All crates that let the caller choose the
-//! hash are given the same integer mixer (`mixer.rs`), so that comparisons are about tables and not about
-//! hashes; `bloomfilter` insists on `SipHash`, which its name here says.
+//! Everything that an adapter does besides calling its crate is to loop over a slice, so that one virtual
+//! call serves many keys and the crate's own functions melt into the loop. All crates that let the caller
+//! choose the hash are given the same integer mixer (`mixer.rs`), so that comparisons are about tables and
+//! not about hashes; `bloomfilter` insists on `SipHash`, which its name here says.
 
 mod bloom;
 mod cuckoo;

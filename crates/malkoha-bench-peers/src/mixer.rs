@@ -1,4 +1,5 @@
-//! The one hash that all peers share: the 64-bit finaliser of `MurmurHash3`, of the same cost as the engine's.
+//! The one hash that all peers share: the 64-bit finaliser of `MurmurHash3`, of the same cost as the
+//! engine's.
 
 use std::hash::{BuildHasherDefault, Hasher};
 

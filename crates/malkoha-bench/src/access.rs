@@ -1,8 +1,8 @@
 //! The ruler for tables: how many random places of a table a machine can visit per second.
 //!
 //! Addresses are made as a filter makes them, from a hash of a counter by multiplication, and what is read is
-//! summed, so that nothing can be left out. Which way of asking ahead is best depends on the machine, the size
-//! and the neighbours, so a limit is that of the best of all [`Scheme`]s, found by trying them in turns.
+//! summed, so that nothing can be left out. Which way of asking ahead is best depends on the machine, the
+//! size and the neighbours, so a limit is that of the best of all [`Scheme`]s, found by trying them in turns.
 //!
 //! ```text
 //!   plain     for each key: place, touch                      as many misses in flight as the core finds itself
@@ -129,11 +129,12 @@ impl Ruler {
         huge_share(&self.lines)
     }
 
-    /// Million keys per second under the best scheme, in all threads together, each dealing with so many keys.
+    /// Million keys per second under the best scheme, in all threads together, each dealing with so many
+    /// keys.
     ///
     /// Which scheme is best is found out once, as the best median of three turns. The best of all schemes in
-    /// every turn would be the luckiest of many short samples, which no filter with its one sample could match
-    /// on a machine that is not quiet.
+    /// every turn would be the luckiest of many short samples, which no filter with its one sample could
+    /// match on a machine that is not quiet.
     pub(crate) fn limit(&mut self, access: Access, keys: usize, threads: usize) -> f64 {
         let known = self.best.iter().find(|(known, _)| *known == (access, threads));
         let scheme = if let Some((_, scheme)) = known {
@@ -144,8 +145,8 @@ impl Ruler {
             self.best.push(((access, threads), scheme));
             scheme
         };
-        // The first run brings back into the caches what those measured in between have taken: without it, 1 Mi
-        // keys in 8 MiB gave 258 million per second instead of 400 (`limits --mib 8`).
+        // The first run brings back into the caches what those measured in between have taken: without it, 1
+        // Mi keys in 8 MiB gave 258 million per second instead of 400 (`limits --mib 8`).
         self.speed(access, scheme, keys, threads);
         self.speed(access, scheme, keys, threads)
     }

@@ -46,8 +46,8 @@ pub(crate) struct SizeArgs {
     #[arg(long, conflicts_with_all = ["quick", "full"])]
     pub(crate) tiny: bool,
 
-    /// Reduced sizes, which is what is done unless told otherwise: all of them together take about ten minutes on
-    /// two cores.
+    /// Reduced sizes, which is what is done unless told otherwise: all of them together take about ten
+    /// minutes on two cores.
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
 
@@ -64,8 +64,8 @@ pub(crate) struct AllArgs {
     #[command(flatten)]
     pub(crate) sizes: SizeArgs,
 
-    /// The folder for records, TABLES.md and figures; without it, --full replaces the committed ones and anything
-    /// else goes to target/tables.
+    /// The folder for records, TABLES.md and figures; without it, --full replaces the committed ones and
+    /// anything else goes to target/tables.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
 
@@ -106,9 +106,9 @@ pub(crate) struct LimitsArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SpeedArgs {
-    /// Filters: a kind, perhaps with @k for rate 2^-k (otherwise slots have 16 bits) and with one of +near (half of
-    /// the other places in the same cache line), +nearN (N of 256), +whole, +dense, +random, +distinct or +spread;
-    /// `all` is every kind there is.
+    /// Filters: a kind, perhaps with @k for rate 2^-k (otherwise slots have 16 bits) and with one of +near
+    /// (half of the other places in the same cache line), +nearN (N of 256), +whole, +dense, +random,
+    /// +distinct or +spread; `all` is every kind there is.
     #[arg(
         long,
         value_delimiter = ',',
@@ -124,8 +124,8 @@ pub(crate) struct SpeedArgs {
     #[arg(long, default_value_t = 5)]
     pub(crate) repeats: usize,
 
-    /// Turns of filling, which takes much longer; as many as --repeats unless told. Peers, which take longest, are
-    /// filled once.
+    /// Turns of filling, which takes much longer; as many as --repeats unless told. Peers, which take
+    /// longest, are filled once.
     #[arg(long)]
     pub(crate) fills: Option<usize>,
 

@@ -63,7 +63,8 @@ pub(crate) fn hash(keys: usize, threads: usize) -> f64 {
 }
 
 /// Keys partitioned by the upper bits of their hashes: one pass that hashes, collects a cache line for each
-/// part, and writes full lines to the part's own region, which has room for eight standard deviations too many.
+/// part, and writes full lines to the part's own region, which has room for eight standard deviations too
+/// many.
 pub(crate) struct Partition {
     keys: Vec<u64>,
     ways: usize,

@@ -1,7 +1,7 @@
 //! Clocks, medians and turns.
 //!
-//! Two runs minutes apart differ by up to half on a shared machine, so things that are compared are measured in
-//! turns, A, B, A, B, and ratios are taken within a turn before their median is.
+//! Two runs minutes apart differ by up to half on a shared machine, so things that are compared are measured
+//! in turns, A, B, A, B, and ratios are taken within a turn before their median is.
 
 use std::sync::Barrier;
 use std::thread;
@@ -51,8 +51,8 @@ pub(crate) fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     (start.elapsed(), result)
 }
 
-/// Runs all jobs at once, each in its own thread, and returns how long the slowest took. They begin together; a
-/// single job runs in the thread of the caller.
+/// Runs all jobs at once, each in its own thread, and returns how long the slowest took. They begin together;
+/// a single job runs in the thread of the caller.
 pub(crate) fn time_together<J: FnOnce() + Send>(jobs: Vec<J>) -> Duration {
     if jobs.len() <= 1 {
         return jobs.into_iter().map(|job| time(job).0).sum();

@@ -1,9 +1,10 @@
-//! Large memory on pages of a chosen size, and the two instructions that safe Rust does not have: prefetch and
-//! the store that bypasses the caches.
+//! Large memory on pages of a chosen size, and the two instructions that safe Rust does not have: prefetch
+//! and the store that bypasses the caches.
 //!
 //! The program's allocator is [`Pages`]: whatever is as large as a 2 MiB page or larger gets a mapping of its
-//! own, aligned to 2 MiB, with the advice that [`use_pages`] last asked for. So tables of every contestant lie on
-//! the same kind of pages, those of other crates included, and all pages are present before the clock runs.
+//! own, aligned to 2 MiB, with the advice that [`use_pages`] last asked for. So tables of every contestant
+//! lie on the same kind of pages, those of other crates included, and all pages are present before the clock
+//! runs.
 #![expect(unsafe_code, reason = "an allocator, system calls, prefetching and streaming stores")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -52,8 +53,8 @@ thread_local! {
 
 /// Chooses the pages of large memory that this thread allocates from now on.
 ///
-/// `Small` also forbids the process to have larger ones, so that advice which a filter gives on its own has no
-/// effect; `Huge` allows them again.
+/// `Small` also forbids the process to have larger ones, so that advice which a filter gives on its own has
+/// no effect; `Huge` allows them again.
 pub(crate) fn use_pages(size: PageSize) {
     HUGE.set(size == PageSize::Huge);
     let forbid = libc::c_ulong::from(size == PageSize::Small);
@@ -65,9 +66,9 @@ pub(crate) fn use_pages(size: PageSize) {
 /// The allocator of this program.
 pub(crate) struct Pages;
 
-// SAFETY: large layouts (as decided by `is_large` from the layout alone, so that `alloc` and `dealloc` agree) get
-// a private mapping of their own, aligned to 2 MiB, hence to every smaller alignment, and unmapped with the length
-// it was mapped with; all others are the system allocator's from birth to death.
+// SAFETY: large layouts (as decided by `is_large` from the layout alone, so that `alloc` and `dealloc` agree)
+// get a private mapping of their own, aligned to 2 MiB, hence to every smaller alignment, and unmapped with
+// the length it was mapped with; all others are the system allocator's from birth to death.
 unsafe impl GlobalAlloc for Pages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
@@ -115,7 +116,8 @@ fn map(bytes: usize) -> *mut u8 {
     let before = start.cast::<u8>().align_offset(PAGE);
     let memory = start.cast::<u8>().wrapping_add(before);
     if before > 0 {
-        // SAFETY: these bytes are the part of the new mapping in front of the aligned address; nobody uses them.
+        // SAFETY: these bytes are the part of the new mapping in front of the aligned address; nobody uses
+        // them.
         unsafe { libc::munmap(start, before) };
     }
     if before < PAGE {
@@ -179,7 +181,8 @@ fn hex(digits: &str) -> Option<usize> {
     usize::from_str_radix(digits, 16).ok()
 }
 
-/// Asks for a line, into the first-level cache, or only into the second, where more requests can be under way.
+/// Asks for a line, into the first-level cache, or only into the second, where more requests can be under
+/// way.
 #[inline(always)]
 pub(crate) fn prefetch<const FAR: bool>(line: &Line) {
     #[cfg(target_arch = "x86_64")]

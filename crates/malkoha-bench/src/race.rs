@@ -21,7 +21,8 @@ use crate::contestants::{Contestant, Entry, Size, Way};
 use crate::measure::{self, Series};
 use crate::memory;
 
-/// Where keys begin that are never stored: those that are looked up, and those that the rate is measured with.
+/// Where keys begin that are never stored: those that are looked up, and those that the rate is measured
+/// with.
 const ABSENT: u64 = 1 << 40;
 pub(crate) const STRANGERS: u64 = 1 << 41;
 

@@ -1,8 +1,8 @@
 //! `scale`: what a key costs as filters grow.
 //!
-//! Filters are built from all of their keys at once, to the planned load, on one or several threads, and then asked for
-//! slices of keys, half of them present, by one thread. The keys lie in memory beside the filter, 8 bytes each, and the
-//! build takes room for 16 bytes for each of at most 2^24 keys.
+//! Filters are built from all of their keys at once, to the planned load, on one or several threads, and then
+//! asked for slices of keys, half of them present, by one thread. The keys lie in memory beside the filter, 8
+//! bytes each, and the build takes room for 16 bytes for each of at most 2^24 keys.
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! `store`: what keeping a filter costs, beside a plain copy of the same bytes.
 //!
-//! Everything is measured in turns, the plain copies first: a copy in memory into a buffer that is fresh, as that of a
-//! filter is, a file written, synced and renamed, and a file read. Files lie in the page cache when they are read, unless
-//! it says otherwise: then the system was asked to forget them before.
+//! Everything is measured in turns, the plain copies first: a copy in memory into a buffer that is fresh, as
+//! that of a filter is, a file written, synced and renamed, and a file read. Files lie in the page cache when
+//! they are read, unless it says otherwise: then the system was asked to forget them before.
 
 use std::error::Error;
 use std::fs::{self, File};

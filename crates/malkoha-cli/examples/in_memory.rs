@@ -1,4 +1,5 @@
-//! What the engine does with the lines of a file that are already in memory: the measure for `scripts/throughput`.
+//! What the engine does with the lines of a file that are already in memory: the measure for
+//! `scripts/throughput`.
 //!
 //! ```text
 //! cargo run --release -p malkoha-cli --example in_memory -- FILE THREADS
@@ -60,7 +61,8 @@ impl Start {
 /// The CPU time of all threads, where the system tells it in /proc, in ticks of a hundredth of a second.
 fn cpu_time() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in brackets, may hold spaces; user and system time are the 12th and 13th field after it.
+    // The name of the program, in brackets, may hold spaces; user and system time are the 12th and 13th field
+    // after it.
     let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(Duration::from_millis(10 * (ticks(11)? + ticks(12)?)))

@@ -58,13 +58,14 @@ pub(crate) enum Command {
     Query(QueryArgs),
     /// Store more keys in a filter.
     Add(AddArgs),
-    /// Remove keys from a filter. Only keys that are stored may be removed: another one may take the place of a stored
-    /// key that looks the same, and that key is then no longer found.
+    /// Remove keys from a filter. Only keys that are stored may be removed: another one may take the place of
+    /// a stored key that looks the same, and that key is then no longer found.
     ///
-    /// Of a filter made by build, add or merge without --copies, about half the rate of the keys share the entry of
-    /// another key; removing one of the two makes both disappear. Give every key once.
+    /// Of a filter made by build, add or merge without --copies, about half the rate of the keys share the
+    /// entry of another key; removing one of the two makes both disappear. Give every key once.
     Remove(ChangeArgs),
-    /// Unite filters of equal geometry into a new one; a filter merged without --copies is not safe for removals.
+    /// Unite filters of equal geometry into a new one; a filter merged without --copies is not safe for
+    /// removals.
     Merge(MergeArgs),
     /// Show what a filter is and how full it is.
     Info(InfoArgs),
@@ -182,13 +183,13 @@ pub(crate) struct BuildArgs {
     #[arg(long, default_value = "sorted")]
     pub(crate) kind: Kind,
 
-    /// Different keys to plan for. Unless told, files are read twice, first to estimate it; a filter of a stream
-    /// grows.
+    /// Different keys to plan for. Unless told, files are read twice, first to estimate it; a filter of a
+    /// stream grows.
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
 
-    /// Store every key that is read, also those that look like stored ones, so that all can be removed again. Safe
-    /// for removals if no key is read twice.
+    /// Store every key that is read, also those that look like stored ones, so that all can be removed again.
+    /// Safe for removals if no key is read twice.
     #[arg(long)]
     pub(crate) copies: bool,
 
@@ -216,8 +217,8 @@ pub(crate) struct QueryArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AddArgs {
-    /// Store every key that is read, also those that look like stored ones, so that all can be removed again. Safe
-    /// for removals if the filter was built so too and no key is stored twice.
+    /// Store every key that is read, also those that look like stored ones, so that all can be removed again.
+    /// Safe for removals if the filter was built so too and no key is stored twice.
     #[arg(long)]
     pub(crate) copies: bool,
 
@@ -241,8 +242,8 @@ pub(crate) struct MergeArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
-    /// Keep every copy of a key that is in several filters, so that it can be removed as often; otherwise it is
-    /// stored once.
+    /// Keep every copy of a key that is in several filters, so that it can be removed as often; otherwise it
+    /// is stored once.
     #[arg(long)]
     pub(crate) copies: bool,
 
@@ -284,8 +285,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
 
-    /// Only lines that are not among the last N lines printed: the memory is then constant, whatever comes. A line
-    /// that is seen again is not renewed.
+    /// Only lines that are not among the last N lines printed: the memory is then constant, whatever comes. A
+    /// line that is seen again is not renewed.
     #[arg(long, short, value_name = "N", value_parser = units::count, conflicts_with = "keys")]
     pub(crate) window: Option<u64>,
 

@@ -18,11 +18,12 @@ use crate::input::{Keys, Source};
 use crate::pipeline;
 use crate::tally::Tally;
 
-/// Hashes that are stored at once: so many that several fall into every part of a large table that fits the cache.
+/// Hashes that are stored at once: so many that several fall into every part of a large table that fits the
+/// cache.
 const BATCH: Adjustable = Adjustable { size: 1 << 22, name: "MALKOHA_BATCH_KEYS" };
 
-/// Stores all keys, of which those that seem to be there already only if `copies` are wanted. If there is no room for one
-/// of them, the error is [`Full`] and the filter holds some of them.
+/// Stores all keys, of which those that seem to be there already only if `copies` are wanted. If there is no
+/// room for one of them, the error is [`Full`] and the filter holds some of them.
 pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: bool) -> Result<Tally> {
     let (keying, hasher) = (source.keying(), *filter.hasher());
     let (enough, mut skipped) = (BATCH.get(), 0);

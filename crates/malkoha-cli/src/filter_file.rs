@@ -45,8 +45,8 @@ pub(crate) fn save_changed(filter: &Filter, path: &Path, lock: Option<Lock>) -> 
 /// What filters begin with, as docs/FORMAT.md has it.
 const MAGIC: [u8; 8] = *b"\x89malkoha";
 
-/// Refuses a place for a filter that could not be written to, or where something else would be lost, before any work is
-/// done.
+/// Refuses a place for a filter that could not be written to, or where something else would be lost, before
+/// any work is done.
 pub(crate) fn check_target(path: &Path, inputs: &[PathBuf]) -> Result<()> {
     if path.exists() && !path.is_file() {
         bail!("{} is not a file; give another with -o", path.display());

@@ -1,4 +1,5 @@
-//! How many different keys there are, from 64 KiB: `HyperLogLog` with the estimator of Ertl (2017, algorithm 6).
+//! How many different keys there are, from 64 KiB: `HyperLogLog` with the estimator of Ertl (2017, algorithm
+//! 6).
 
 use malkoha::KeyHash;
 

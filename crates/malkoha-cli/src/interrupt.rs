@@ -1,11 +1,11 @@
 //! SIGINT, SIGTERM and SIGHUP: the program dies of them at once, but never in the middle of a save.
 //!
-//! A file is replaced only when the new one is complete; until then there is a temporary file beside it, which a
-//! save that runs to its end leaves behind for nobody.
+//! A file is replaced only when the new one is complete; until then there is a temporary file beside it,
+//! which a save that runs to its end leaves behind for nobody.
 //!
-//! All threads block these signals but one, which waits for them. When no save is going on, it lets the signal act as
-//! if nobody had waited: a program of which `nohup` or a shell has said that it ignores one goes on ignoring it, and
-//! whoever waits for the program sees of which signal it died.
+//! All threads block these signals but one, which waits for them. When no save is going on, it lets the
+//! signal act as if nobody had waited: a program of which `nohup` or a shell has said that it ignores one
+//! goes on ignoring it, and whoever waits for the program sees of which signal it died.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -42,14 +42,16 @@ pub(crate) fn install() -> Result<()> {
     Ok(())
 }
 
-/// Elsewhere an interrupted program ends at once: what a save would replace is as it was, but a temporary file stays.
+/// Elsewhere an interrupted program ends at once: what a save would replace is as it was, but a temporary
+/// file stays.
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "it can fail where there are signals")]
 pub(crate) fn install() -> Result<()> {
     Ok(())
 }
 
-/// Runs a save that signals do not interrupt. One that came meanwhile acts behind it, before anything else is done.
+/// Runs a save that signals do not interrupt. One that came meanwhile acts behind it, before anything else is
+/// done.
 pub(crate) fn shielded<T>(save: impl FnOnce() -> T) -> T {
     let saving = lock(&SAVING);
     let saved = save();

@@ -132,8 +132,8 @@ pub(crate) fn recommend<'a>(
 
 /// The cache lines that a lookup of an absent key reads, on average.
 ///
-/// Of cuckoo kinds both places, each of which may lie across the border of a line; of plain Bloom filters bits
-/// until one is not set; of blocked ones a line for every choice.
+/// Of cuckoo kinds both places, each of which may lie across the border of a line; of plain Bloom filters
+/// bits until one is not set; of blocked ones a line for every choice.
 pub(crate) fn lines_per_lookup(geometry: &Geometry) -> f64 {
     match geometry.layout() {
         Layout::Cuckoo(layout) => {

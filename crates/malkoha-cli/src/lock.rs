@@ -1,8 +1,8 @@
 //! Locks on filter files, so that of two changes at the same time none is lost.
 //!
-//! Whoever changes a filter locks its file, reads it, and replaces it. The lock belongs to the file and not to its name, so
-//! whoever has waited for one looks whether the name still leads to it, and if not begins again with the new file.
-//! Reading takes no lock: a name leads to a whole filter at every moment.
+//! Whoever changes a filter locks its file, reads it, and replaces it. The lock belongs to the file and not
+//! to its name, so whoever has waited for one looks whether the name still leads to it, and if not begins
+//! again with the new file. Reading takes no lock: a name leads to a whole filter at every moment.
 
 use std::fs::File;
 use std::path::Path;

@@ -6,8 +6,8 @@
 //!   sink     the calling thread takes the results in the order of the input, and gives them back to be used again
 //! ```
 //!
-//! Channels are bounded: nobody runs far ahead of the others, whatever the length of the input. Blocks and results stay
-//! with their threads, so that after the first few nothing is allocated any more.
+//! Channels are bounded: nobody runs far ahead of the others, whatever the length of the input. Blocks and
+//! results stay with their threads, so that after the first few nothing is allocated any more.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -19,8 +19,8 @@ use crate::input::Source;
 /// Results of one thread that may wait for the sink.
 const WAITING: usize = 2;
 
-/// Runs every block of a source through `work`, on so many threads, and the results through `sink` in the order of
-/// the input. Stops at the first error, even if the input is idle.
+/// Runs every block of a source through `work`, on so many threads, and the results through `sink` in the
+/// order of the input. Stops at the first error, even if the input is idle.
 ///
 /// `work` finds in its result what the sink has left of an earlier one, and may take the block away.
 pub(crate) fn run<R: Default + Send>(

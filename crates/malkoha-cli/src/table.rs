@@ -38,7 +38,8 @@ struct Column {
 }
 
 impl Lines {
-    /// A column of names that takes so many characters, and columns of numbers no wider than what they are called.
+    /// A column of names that takes so many characters, and columns of numbers no wider than what they are
+    /// called.
     pub(crate) fn new(names: (&str, usize), numbers: &[&str], style: Style) -> Self {
         let column = |name: &str, width, words| Column { name: name.to_owned(), width, words };
         let mut columns = vec![column(names.0, names.1, true)];

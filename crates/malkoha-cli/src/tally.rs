@@ -27,7 +27,8 @@ pub(crate) trait Rated {
 }
 
 impl Rated for Filter {
-    /// The rate rises in proportion to the keys, or nearly so within a short stretch: the mean of before and after.
+    /// The rate rises in proportion to the keys, or nearly so within a short stretch: the mean of before and
+    /// after.
     fn mean_rate(&self, last: u64) -> f64 {
         let rate = |keys: u64| self.geometry().predicted_rate(keys);
         f64::midpoint(rate(self.len().saturating_sub(last)), rate(self.len()))

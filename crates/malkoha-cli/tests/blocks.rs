@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::time::Duration;
 
-/// Lines of all lengths around that of a block, empty ones and some that come again; no line end behind the last.
+/// Lines of all lengths around that of a block, empty ones and some that come again; no line end behind the
+/// last.
 fn text() -> String {
     let long = |length: usize| "x".repeat(length) + &length.to_string() + "\n";
     let around: String = (0..130).map(|i| long(i * 5)).collect();

@@ -115,7 +115,8 @@ fn keys_stored_with_copies_outlive_the_removal_of_others() {
 fn keys_that_share_an_entry_disappear_together() {
     let scene = Scene::new("shared-entries");
     let found = found_after_removals(&scene, "");
-    // About 0.5 % of the removed keys shared the entry of a kept one, or the other way round: some, and not many.
+    // About 0.5 % of the removed keys shared the entry of a kept one, or the other way round: some, and not
+    // many.
     assert!((19_500..20_000).contains(&found), "{found} of 20,000");
 }
 

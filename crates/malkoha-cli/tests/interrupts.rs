@@ -79,7 +79,8 @@ fn a_signal_that_is_ignored_stays_ignored() {
 fn a_save_that_has_begun_ends_before_the_signal_acts() {
     let scene = Scene::new("save");
     let temporary = || scene.files().into_iter().find(|name| name.starts_with(".malkoha"));
-    // The larger the filter, the longer its save, and the surer it is that a signal comes in the middle of it.
+    // The larger the filter, the longer its save, and the surer it is that a signal comes in the middle of
+    // it.
     for keys in ["20M", "80M", "320M"] {
         let mut child = spawn(&scene, &format!("build -q -o f.malkoha --keys {keys} -"));
         child.stdin.take().unwrap().write_all(b"owl\neagle\n").unwrap();

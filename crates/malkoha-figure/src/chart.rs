@@ -30,8 +30,8 @@ enum Style {
     Hollow,
 }
 
-/// Points that belong together, and how they are drawn. Curves with one name and colour in several panels share
-/// their place in the legend.
+/// Points that belong together, and how they are drawn. Curves with one name and colour in several panels
+/// share their place in the legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     name: String,

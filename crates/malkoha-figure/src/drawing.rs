@@ -83,7 +83,8 @@ impl Drawing {
         ));
     }
 
-    /// What follows is only seen between these corners, upper left and lower right, until [`end_clip`](Self::end_clip).
+    /// What follows is only seen between these corners, upper left and lower right, until
+    /// [`end_clip`](Self::end_clip).
     pub fn begin_clip(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         let (name, width, height) = (self.clips, x2 - x1, y2 - y1);
         self.clips += 1;

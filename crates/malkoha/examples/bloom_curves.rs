@@ -5,8 +5,8 @@
 //! mv curves.rs crates/malkoha/src/bloom/table.rs
 //! ```
 //!
-//! Takes half a minute and gives the same file every time: the model has no chance in it. `tests/bloom_model.rs`
-//! compares some rows of the file with the model.
+//! Takes half a minute and gives the same file every time: the model has no chance in it.
+//! `tests/bloom_model.rs` compares some rows of the file with the model.
 #![expect(clippy::print_stdout, reason = "a program that prints a table")]
 
 use malkoha::bloom::Curve;

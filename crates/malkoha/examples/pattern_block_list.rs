@@ -1,5 +1,5 @@
-//! A block list that changes while many threads ask it: addresses come and go, and a yes is confirmed by the exact list,
-//! which is large and slow.
+//! A block list that changes while many threads ask it: addresses come and go, and a yes is confirmed by the
+//! exact list, which is large and slow.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_block_list
@@ -20,13 +20,14 @@ struct BlockList {
 
 impl BlockList {
     fn new(most: u64, rate: f64) -> Result<Self, Error> {
-        // Whoever is blocked may try to look like somebody who is not, or to make others look blocked: the seed is
-        // nobody's business.
+        // Whoever is blocked may try to look like somebody who is not, or to make others look blocked: the
+        // seed is nobody's business.
         let filter = Spec::new(most, rate).seed(KeyHasher::random().seed()).sharded(16).build()?;
         Ok(Self { filter, exact: RwLock::default(), meter: Meter::new(1) })
     }
 
-    /// The exact list decides whether an address is new, so that none is stored twice; it is held until the filter knows.
+    /// The exact list decides whether an address is new, so that none is stored twice; it is held until the
+    /// filter knows.
     fn block(&self, address: Ipv4Addr) -> Result<(), malkoha::Full> {
         let mut exact = self.exact.write().expect("nobody panics with it");
         if exact.contains(&address) {

@@ -1,5 +1,5 @@
-//! Cache admission: a key is let into the cache when it is asked for a second time within a window. What is asked for
-//! once, a scan above all, does not throw out what is asked for again and again.
+//! Cache admission: a key is let into the cache when it is asked for a second time within a window. What is
+//! asked for once, a scan above all, does not throw out what is asked for again and again.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_cache_admission

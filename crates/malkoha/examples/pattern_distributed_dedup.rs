@@ -1,5 +1,5 @@
-//! Deduplication on several nodes: each owns the ids that the router sends it and keeps a filter a day; at the end of
-//! the week a node's days are rolled up into one filter, without the ids.
+//! Deduplication on several nodes: each owns the ids that the router sends it and keeps a filter a day; at
+//! the end of the week a node's days are rolled up into one filter, without the ids.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_distributed_dedup
@@ -12,8 +12,8 @@ const DAYS: usize = 7;
 const IDS_PER_DAY: u64 = 2_000;
 const RATE: f64 = 1e-4;
 
-/// The router has a seed of its own: all ids of a node agree in what chose the node, and a filter with the same seed would
-/// have to do without those bits of the hash.
+/// The router has a seed of its own: all ids of a node agree in what chose the node, and a filter with the
+/// same seed would have to do without those bits of the hash.
 fn node_of(id: &str) -> usize {
     let router = KeyHasher::new(0xD15C_0DE5);
     usize::try_from(id.hash(&router).to_raw() % NODES).expect("a few nodes")

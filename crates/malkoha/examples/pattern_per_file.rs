@@ -1,5 +1,5 @@
-//! A filter for each sorted file of a log-structured store: it is written with the file, opened with it and dropped
-//! with it. Nothing is ever removed from such a filter, so a Bloom kind would do as well.
+//! A filter for each sorted file of a log-structured store: it is written with the file, opened with it and
+//! dropped with it. Nothing is ever removed from such a filter, so a Bloom kind would do as well.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_per_file

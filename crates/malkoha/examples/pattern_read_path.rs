@@ -1,5 +1,5 @@
-//! A filter in front of a store: most lookups of absent keys never reach the store, and a key that leaves the store
-//! leaves the filter in the same step.
+//! A filter in front of a store: most lookups of absent keys never reach the store, and a key that leaves the
+//! store leaves the filter in the same step.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_read_path

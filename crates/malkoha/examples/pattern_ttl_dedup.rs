@@ -12,7 +12,8 @@ const HOUR: u64 = 3600;
 
 /// A day of events, ten a second, each of which is delivered again after some minutes.
 pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
-    // Planned for the busiest hour, not the average one, and a tenth more: beyond its plan a window takes more memory. Six generations: a key is forgotten after 1 to 1.2 hours.
+    // Planned for the busiest hour, not the average one, and a tenth more: beyond its plan a window takes
+    // more memory. Six generations: a key is forgotten after 1 to 1.2 hours.
     let rate = 0.001;
     let mut seen = Generations::of_ticks(&Spec::new(11 * HOUR, rate), 6, HOUR)?;
     let mut processed = 0u64;
@@ -27,8 +28,8 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
                 Inserted::Seen => drop(dropped_wrongly.insert(new)),
             }
         }
-        // What came 50 minutes ago is delivered a second time. Only what was taken for another event and not stored may
-        // be taken for a new one now.
+        // What came 50 minutes ago is delivered a second time. Only what was taken for another event and not
+        // stored may be taken for a new one now.
         if let Some(before) = second.checked_sub(HOUR * 5 / 6) {
             let again = before * 10;
             let answer = seen.check_and_insert_at(&again, second)?;

@@ -216,7 +216,8 @@ pub enum Error {
         copies: u64,
         /// Copies that the filter takes reliably.
         room: u64,
-        /// Copies that are too many: those beyond what it takes reliably or, if it takes so many, those that found no place.
+        /// Copies that are too many: those beyond what it takes reliably or, if it takes so many, those that
+        /// found no place.
         left_over: u64,
     },
     /// Bytes that should be a filter are not, or are damaged.

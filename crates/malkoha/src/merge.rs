@@ -17,8 +17,8 @@ impl Filter {
     ///
     /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in
     /// both is there twice, and every stored copy can be removed. If not all copies find a place nothing
-    /// changes, bit for bit, and the error says how many are too many; this needs room for a second table while
-    /// it lasts, and without it nothing changes either. The content depends on the two filters alone.
+    /// changes, bit for bit, and the error says how many are too many; this needs room for a second table
+    /// while it lasts, and without it nothing changes either. The content depends on the two filters alone.
     ///
     /// Bloom kinds always have room. With one choice the result is, bit for bit, the filter that took all
     /// keys itself; with several it has some more bits set, because each of the two chose blocks without
@@ -91,7 +91,8 @@ impl Filter {
         if !rest.any(|copy| refuses(self, copy)) {
             return Ok(());
         }
-        // Where there are too many for any luck, trying them all would cost a long walk for each that is refused.
+        // Where there are too many for any luck, trying them all would cost a long walk for each that is
+        // refused.
         let left_over = match before.excess(other, which) {
             0 => 1 + rest.filter(|copy| refuses(self, *copy)).count() as u64,
             excess => excess,

@@ -11,8 +11,8 @@ const FEWEST: u64 = 1 << 20;
 /// Shares begin at multiples of this, so that the slots of a share begin where a word does.
 const STEP: u64 = 64;
 
-/// Does `work` for shares of a range from 0 on, one for each processor if there is enough of it, and returns what it
-/// gave in order.
+/// Does `work` for shares of a range from 0 on, one for each processor if there is enough of it, and returns
+/// what it gave in order.
 pub(crate) fn for_shares<T: Send>(len: u64, work: impl Fn(Range<u64>) -> T + Sync) -> Vec<T> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
     let shares = (len / FEWEST).clamp(1, processors);

@@ -1,5 +1,5 @@
-//! Headers that promise more than there is: nothing is asked of the system for them. Alone in its program, because it
-//! watches the memory of the process.
+//! Headers that promise more than there is: nothing is asked of the system for them. Alone in its program,
+//! because it watches the memory of the process.
 #![cfg(target_os = "linux")]
 
 #[path = "common/golden.rs"]

@@ -114,8 +114,8 @@ fn a_merge_holds_the_keys_of_both() {
     }
 }
 
-/// With one choice a merged filter is the one that took all keys. With several, each half chose for itself: a key that
-/// both have may lie in two blocks, and the merged filter is fuller.
+/// With one choice a merged filter is the one that took all keys. With several, each half chose for itself: a
+/// key that both have may lie in two blocks, and the merged filter is fuller.
 #[test]
 fn a_merge_is_the_whole_or_fuller() {
     for spec in specs(4000, 0.01) {

@@ -167,8 +167,8 @@ fn overfilled_filters_have_the_predicted_rate() {
                 (done..n).for_each(|key| filter.insert(&key).unwrap());
                 done = n;
                 let ratio = filter.fill().unwrap().rate / geometry.predicted_rate(n);
-                // Four sigma: one choice strays most, and more so if it is not full: there few blocks make the
-                // rate.
+                // Four sigma: one choice strays most, and more so if it is not full: there few blocks make
+                // the rate.
                 println!("{kind}, k = {k}, gamma = {gamma}: measured over predicted {ratio:.4}");
                 let stray = if kind == Kind::Blocked(1) && k == 16 { 0.15 } else { 0.03 };
                 assert!((ratio - 1.0).abs() < stray, "{kind}, k = {k}, gamma = {gamma}: {ratio}");

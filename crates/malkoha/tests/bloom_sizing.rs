@@ -1,7 +1,7 @@
 //! Does the promised rate hold, and without waste?
 //!
-//! Rates are computed from the set bits of filled filters (`tests/bloom_rates.rs` shows that this is what a count
-//! of false positives tends to). `MALKOHA_LONG=1` takes all patterns at every k, and more seeds.
+//! Rates are computed from the set bits of filled filters (`tests/bloom_rates.rs` shows that this is what a
+//! count of false positives tends to). `MALKOHA_LONG=1` takes all patterns at every k, and more seeds.
 
 use malkoha::bloom::{Blocked, BlockedLayout, Distinct, Random, Spread};
 use malkoha::{Error, Key, KeyHasher, Kind, Pattern, Spec};
@@ -69,9 +69,9 @@ fn one_choice_keeps_its_promise_up_to_k_16() {
     }
 }
 
-/// Beyond k = 16 a few dozen of the fullest blocks make the rate of an ordinary blocked filter, and at 10^6 keys
-/// one filter strays by 2 to 5 parts in 100 (one sigma) around the rate that all of them have on average. The
-/// average is what must lie in the interval.
+/// Beyond k = 16 a few dozen of the fullest blocks make the rate of an ordinary blocked filter, and at 10^6
+/// keys one filter strays by 2 to 5 parts in 100 (one sigma) around the rate that all of them have on
+/// average. The average is what must lie in the interval.
 #[test]
 fn one_choice_keeps_its_promise_on_average_beyond() {
     let seeds = if long() { 64 } else { 16 };

@@ -29,7 +29,8 @@ fn strangers_found(filter: &Filter, strangers: u64) -> u64 {
     found
 }
 
-/// Inserts keys until so many are in, removing a stored one for every third insert. Returns those that are in.
+/// Inserts keys until so many are in, removing a stored one for every third insert. Returns those that are
+/// in.
 fn grow(filter: &mut Filter, to: u64, stream: &mut Stream) -> Vec<u64> {
     let mut live = Vec::new();
     let mut next = 0u64;
@@ -72,8 +73,8 @@ fn a_chain_grown_ten_thousandfold_with_removals_keeps_every_key_and_its_promise(
             );
             assert!(stats.predicted_rate <= rate);
             let expected = stats.predicted_rate * strangers as f64;
-            // Chance is in the queries, and in how many keys of a link look alike: n keys at rate r have n r / 2 pairs
-            // of them, give or take the root, which matters for the small first links.
+            // Chance is in the queries, and in how many keys of a link look alike: n keys at rate r have n r
+            // / 2 pairs of them, give or take the root, which matters for the small first links.
             let alike = |link: &LinkStats| link.predicted_rate.powi(3) / (2.0 * link.items.max(1) as f64);
             let alike = stats.links.iter().map(alike).sum::<f64>() * (strangers as f64).powi(2);
             let sigma = (expected + alike).sqrt();
@@ -307,7 +308,8 @@ fn what_cannot_grow_says_so() {
     assert!(in_memory.bytes() <= 4096 && in_memory.predicted_rate(1_000_000) <= in_memory.rate());
 }
 
-/// The table of `docs/DESIGN.md`: what a filter costs that has grown, beside one that was planned for as many keys.
+/// The table of `docs/DESIGN.md`: what a filter costs that has grown, beside one that was planned for as many
+/// keys.
 #[test]
 #[ignore = "measures and prints a table"]
 fn the_price_of_growth() {
@@ -350,7 +352,8 @@ fn the_price_of_growth() {
     }
 }
 
-/// Copies of one key fill the stash of the first link, so that the last of its room is of no use for many keys at once.
+/// Copies of one key fill the stash of the first link, so that the last of its room is of no use for many
+/// keys at once.
 #[test]
 fn extending_goes_on_where_a_link_does_not_take_what_it_has_room_for() {
     const EGG: u64 = 1 << 40;

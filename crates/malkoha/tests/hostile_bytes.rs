@@ -51,8 +51,8 @@ fn every_cut_and_every_longer_golden_file_is_refused() {
     }
 }
 
-/// Golden files, damaged and then sealed, so that everything but the damage is right. What is accepted is put to
-/// all uses.
+/// Golden files, damaged and then sealed, so that everything but the damage is right. What is accepted is put
+/// to all uses.
 #[test]
 fn forged_files_are_refused_or_harmless() {
     let rounds = common::scale(100, 20_000);
@@ -100,8 +100,8 @@ fn assembled(outline: &[u8], records: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// Parts that are exchanged, missing, doubled or of another file: refused, or a filter with other keys, which does what
-/// any filter does.
+/// Parts that are exchanged, missing, doubled or of another file: refused, or a filter with other keys, which
+/// does what any filter does.
 #[test]
 fn files_put_together_of_parts_of_others_are_refused_or_harmless() {
     let files: Vec<_> = golden::files().into_iter().filter(|(_, bytes)| is_compound(bytes)).collect();
@@ -267,7 +267,8 @@ fn numbers_that_follow_or_are_reserved_must_be_what_they_are() {
                     "{name}: {error}"
                 );
             }
-            // Table bytes, slots, least offset, and fingerprints without signed offsets follow from other numbers.
+            // Table bytes, slots, least offset, and fingerprints without signed offsets follow from other
+            // numbers.
             let (cuckoo, unsigned) = (bytes[32] <= 6, bytes[32] <= 3);
             let follows = offset == 80 || cuckoo && matches!(offset, 136 | 168) || unsigned && offset == 152;
             let named = matches!(error, Error::Corrupt { offset: at, .. } if at == offset as u64);

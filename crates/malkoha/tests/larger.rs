@@ -243,8 +243,8 @@ fn what_cannot_be_doubled_says_so() {
     assert_eq!(left_over, 12_800 - room, "{error}");
 }
 
-/// The rate of doubled filters against theory, at 4 standard deviations: the same for the same keys, twice for twice as
-/// many.
+/// The rate of doubled filters against theory, at 4 standard deviations: the same for the same keys, twice
+/// for twice as many.
 #[test]
 fn rates_of_doubled_filters_are_as_predicted() {
     let probes = common::scale(1_000_000, 20_000_000);

@@ -124,9 +124,9 @@ fn filters_for_any_number_of_keys_take_that_many() {
         for keys in sizes {
             let builds = (scale(200_000, 2_000_000) / keys).min(scale(2_000, 20_000));
             let sizes = stash_sizes(Spec::new(keys, rate).kind(kind), keys, builds);
-            // So few builds cannot show one failure in a million; they show that nothing is refused and half of the
-            // stash stays free. The share of builds that use it at all is a quarter where l = 1, the worst seen;
-            // a third is far from any other kind and catches only gross mistakes.
+            // So few builds cannot show one failure in a million; they show that nothing is refused and half
+            // of the stash stays free. The share of builds that use it at all is a quarter where l = 1, the
+            // worst seen; a third is far from any other kind and catches only gross mistakes.
             let in_use = builds - sizes[0];
             assert!(sizes[9..].iter().all(|count| *count == 0), "{kind} {rate} {keys}: {sizes:?}");
             assert!(in_use <= 4 + builds / 3, "{kind} {rate} {keys}: {sizes:?}");

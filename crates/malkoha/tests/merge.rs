@@ -129,8 +129,8 @@ fn what_does_not_fit_changes_nothing_and_says_by_how_much() {
     });
 }
 
-/// More copies of one key than its two places and the stash have slots for: nothing is too full, and yet some find no
-/// place, which are counted one by one.
+/// More copies of one key than its two places and the stash have slots for: nothing is too full, and yet some
+/// find no place, which are counted one by one.
 #[test]
 fn copies_that_find_no_place_are_counted() {
     for kind in Kind::cuckoos() {

@@ -9,8 +9,8 @@ fn all_found<K: malkoha::Key>(filter: &malkoha::Filter, keys: &[K]) -> bool {
     filter.contains_slice(keys).into_iter().all(|found| found)
 }
 
-/// seiflotfy/cuckoofilter#42, axiomhq/rust-cuckoofilter#26: an insert into a full filter was refused, kept the
-/// new key and dropped an old one.
+/// seiflotfy/cuckoofilter#42, axiomhq/rust-cuckoofilter#26: an insert into a full filter was refused, kept
+/// the new key and dropped an old one.
 #[test]
 fn a_full_filter_drops_nobody() {
     for kind in Kind::cuckoos() {
@@ -41,8 +41,8 @@ fn seventeen_keys_are_seventeen_keys() {
     }
 }
 
-/// irfansharif/cfilter#13, jonahharris/libcuckoofilter#3 and #5: from some hundred thousand URLs on, lookups of
-/// stored keys failed; a fingerprint of zero counted as empty.
+/// irfansharif/cfilter#13, jonahharris/libcuckoofilter#3 and #5: from some hundred thousand URLs on, lookups
+/// of stored keys failed; a fingerprint of zero counted as empty.
 #[test]
 fn half_a_million_urls_are_all_found() {
     let urls: Vec<String> = (0..500_000).map(|i| format!("https://example.org/{}/{i}", i % 977)).collect();
@@ -53,8 +53,8 @@ fn half_a_million_urls_are_all_found() {
     }
 }
 
-/// `sile/scalable_cuckoo_filter#4` and `#13`: equal fingerprints were stored once, so that removing one key removed
-/// another. RedisBloom/RedisBloom#260, seiflotfy/cuckoofilter#50: deletes took live keys.
+/// `sile/scalable_cuckoo_filter#4` and `#13`: equal fingerprints were stored once, so that removing one key
+/// removed another. RedisBloom/RedisBloom#260, seiflotfy/cuckoofilter#50: deletes took live keys.
 #[test]
 fn removing_half_of_the_keys_leaves_the_other_half() {
     for kind in Kind::cuckoos() {
@@ -98,8 +98,8 @@ fn a_filter_for_n_keys_takes_n_keys() {
     }
 }
 
-/// axiomhq/rust-cuckoofilter#19: the fingerprint came from the bits of the place, which made the rate 256 times
-/// too high. RedisBloom/RedisBloom#9 and #28: 32-bit hashes.
+/// axiomhq/rust-cuckoofilter#19: the fingerprint came from the bits of the place, which made the rate 256
+/// times too high. RedisBloom/RedisBloom#9 and #28: 32-bit hashes.
 #[test]
 fn places_and_fingerprints_come_from_different_bits() {
     let keys: Vec<u64> = (0..300_000).collect();

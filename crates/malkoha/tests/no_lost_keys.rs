@@ -1,4 +1,5 @@
-//! No stored key is ever lost, and a refused insert changes nothing: every kind, many shapes, random histories.
+//! No stored key is ever lost, and a refused insert changes nothing: every kind, many shapes, random
+//! histories.
 
 mod common;
 

@@ -34,8 +34,9 @@ fn check(filter: &Sharded, keys: &[u64]) {
     assert_eq!(lost, 0, "{filter:?} lost {lost} keys");
 }
 
-/// One of several threads that use a filter at the same time: it stores, seeks and removes keys of its own, whatever
-/// the others do, and keeps at most `most` of them. Returns those that are in, and how many inserts were refused.
+/// One of several threads that use a filter at the same time: it stores, seeks and removes keys of its own,
+/// whatever the others do, and keeps at most `most` of them. Returns those that are in, and how many inserts
+/// were refused.
 fn use_filter(filter: &Sharded, thread: u64, most: usize, steps: u64) -> (Vec<u64>, usize) {
     let removes = !filter.geometry().kind().is_bloom();
     let mut stream = Stream::new(thread);

@@ -1,5 +1,5 @@
-//! Sharded filters as bytes and merged: what is saved is what was there, forged outlines are refused, and merges are
-//! all or nothing.
+//! Sharded filters as bytes and merged: what is saved is what was there, forged outlines are refused, and
+//! merges are all or nothing.
 
 use malkoha::{Error, Filter, Kind, Sharded, Spec};
 use xxhash_rust::xxh3::xxh3_64;
@@ -43,8 +43,8 @@ fn every_kind_comes_back_equal() {
 
 #[test]
 fn a_file_holds_the_filter_of_one_moment() {
-    // Somebody adds one key at a time and takes it away again, each in another shard. A file that had its shards from
-    // different moments could hold several of these keys.
+    // Somebody adds one key at a time and takes it away again, each in another shard. A file that had its
+    // shards from different moments could hold several of these keys.
     let filter = filter(8);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {

@@ -72,8 +72,8 @@ fn the_geometry_tells_the_real_allocation() {
 fn powers_of_two_make_a_staircase() {
     for (kind, straight) in [(Kind::Classic(4), Kind::Flexible(4)), (Kind::SemiSorted, Kind::Sorted)] {
         let bits = |kind, keys| Spec::new(keys, 2f64.powi(-8)).kind(kind).plan().unwrap().bits_per_key();
-        // Just below a step both cost the same. Just above it one pays nearly double, less the bit per slot that
-        // a half-empty table saves; the other does not.
+        // Just below a step both cost the same. Just above it one pays nearly double, less the bit per slot
+        // that a half-empty table saves; the other does not.
         let step = (f64::from(1 << 22) * 0.98 * theory::threshold(kind)) as u64;
         let (below, above) = (step - 10_000, step + 10_000);
         assert!((bits(kind, below) / bits(straight, below) - 1.0).abs() < 0.02);

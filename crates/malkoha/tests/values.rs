@@ -1,4 +1,5 @@
-//! Values: the stored one is always among the candidates, others as often as predicted, at exactly their bits.
+//! Values: the stored one is always among the candidates, others as often as predicted, at exactly their
+//! bits.
 
 mod common;
 
@@ -39,7 +40,8 @@ impl Model {
         Some((key, value))
     }
 
-    /// Every stored value is among the candidates of its key as often as it was stored, one by one and as a slice.
+    /// Every stored value is among the candidates of its key as often as it was stored, one by one and as a
+    /// slice.
     fn check(&self, filter: &Filter) {
         assert_eq!(filter.len(), self.copies.len() as u64);
         let keys: Vec<u64> = self.values.keys().copied().collect();
@@ -57,8 +59,8 @@ impl Model {
     }
 }
 
-/// Drives a filter and its model through inserts, copies, updates and removals until it was full several times;
-/// returns how many inserts were refused.
+/// Drives a filter and its model through inserts, copies, updates and removals until it was full several
+/// times; returns how many inserts were refused.
 fn drive(filter: &mut Filter, steps: u64, stream: &mut Stream) -> u64 {
     let mut model = Model::default();
     let values = 1u64 << filter.geometry().value_bits();
@@ -173,7 +175,8 @@ fn the_stash_keeps_values_and_gives_them_back() {
         assert!(filter == full, "{kind}: a refused insert changes no bit");
         let all: Vec<u16> = (0..copies).collect();
         assert_eq!(*filter.get("egg").unwrap(), *all, "{kind}");
-        // The last ones are in the stash: there, too, values change in place and copies are told apart by them.
+        // The last ones are in the stash: there, too, values change in place and copies are told apart by
+        // them.
         assert_eq!(filter.update("egg", copies - 1, 60), Ok(true));
         assert!(filter != full);
         assert_eq!(filter.update("egg", 60, copies - 1), Ok(true));
@@ -232,8 +235,8 @@ fn small_filters_take_many_at_once_too() {
     }
 }
 
-/// The number of keys for which there are more candidates than were stored, against prediction. `pairs` is whether
-/// keys that look the same come in pairs, which doubles the variance.
+/// The number of keys for which there are more candidates than were stored, against prediction. `pairs` is
+/// whether keys that look the same come in pairs, which doubles the variance.
 fn compare(kind: Kind, what: &str, hits: usize, expected: f64, pairs: bool) {
     let sigma = (expected * if pairs { 2.0 } else { 1.0 }).sqrt();
     assert!((hits as f64 - expected).abs() <= 4.0 * sigma, "{kind}, {what}: {hits}, {expected:.0} expected");
@@ -272,7 +275,8 @@ fn values_take_exactly_their_bits_and_cost_no_hash_bits() {
                 let more = plain_layout.slots() as f64 * f64::from(width) / 8.0;
                 let more_bytes = valued.bytes() as f64 - plain.bytes() as f64;
                 if matches!(kind, Kind::Simplified(_)) {
-                    // Where slots cost more, other subtables may be the smallest, with fewer slots of wider tags.
+                    // Where slots cost more, other subtables may be the smallest, with fewer slots of wider
+                    // tags.
                     assert!(more_bytes < more + 256.0, "{kind} {width} {rate}");
                     continue;
                 }

@@ -5,7 +5,8 @@ mod common;
 use malkoha::testing::Stream;
 use malkoha::{Error, Filter, Kind, Sharded, Spec};
 
-/// A filter with so many copies, among them several of one key, so that some are in the stash; and the copies.
+/// A filter with so many copies, among them several of one key, so that some are in the stash; and the
+/// copies.
 fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, Vec<(u64, u16)>) {
     let mut filter = spec.build().unwrap();
     let values = 1 << filter.geometry().value_bits();

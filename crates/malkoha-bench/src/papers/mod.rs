@@ -1,8 +1,8 @@
 //! The tables and figures of the papers, measured again: one [`Exhibit`] each.
 //!
-//! An exhibit has a run, which makes a record, and a view of that record, which stands in docs/TABLES.md: published,
-//! predicted and measured side by side. What must hold of a record whatever its size is checked, at a tiny size by
-//! every test run.
+//! An exhibit has a run, which makes a record, and a view of that record, which stands in docs/TABLES.md:
+//! published, predicted and measured side by side. What must hold of a record whatever its size is checked,
+//! at a tiny size by every test run.
 
 mod bloom;
 mod cuckoo;
@@ -136,7 +136,8 @@ pub(crate) fn run(args: &AllArgs) -> Result<(), Box<dyn Error>> {
         eprintln!("{} of {}: {}, about {:.1} minutes", at + 1, chosen.len(), exhibit.name, minutes(exhibit));
         let (start, origin) = (Instant::now(), Origin::here());
         let table = (exhibit.run)(size)?;
-        // A record that does not hold what it must is the one that is wanted: it is written, and the run goes on.
+        // A record that does not hold what it must is the one that is wanted: it is written, and the run goes
+        // on.
         record::write(&folders.records, exhibit.name, &table, &origin)?;
         if let Err(what) = (exhibit.check)(&Record::of(&table, &origin)?) {
             eprintln!("  does not hold: {what}");

@@ -1,4 +1,5 @@
-//! How the cost of a key grows with the number of keys, measured as far as memory goes and extrapolated beyond.
+//! How the cost of a key grows with the number of keys, measured as far as memory goes and extrapolated
+//! beyond.
 
 use std::error::Error;
 
@@ -280,7 +281,8 @@ fn figure(record: &Record) -> Figure {
     Figure::new(vec![panel("A key stored", "ns/key"), panel("A key found", "find ns/key")])
 }
 
-/// Everything that was planned was measured, and walks lengthen little: small tables have some slots to spare. Nothing is asked about time.
+/// Everything that was planned was measured, and walks lengthen little: small tables have some slots to
+/// spare. Nothing is asked about time.
 fn check(record: &Record) -> Result<(), String> {
     for filter in FAR.into_iter().chain(NEAR) {
         let rows = rows(record, filter, "1");

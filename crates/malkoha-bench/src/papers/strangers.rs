@@ -29,8 +29,8 @@ pub(super) fn ask_from(first: u64, strangers: u64, mut contains: impl FnMut(&[u6
     hits
 }
 
-/// By how many standard deviations more hits were counted than a rate lets expect. The rate of a filter itself strays
-/// around its expectation, by about the root of its keys.
+/// By how many standard deviations more hits were counted than a rate lets expect. The rate of a filter
+/// itself strays around its expectation, by about the root of its keys.
 pub(super) fn deviations(hits: f64, strangers: f64, rate: f64, keys: f64) -> f64 {
     let expected = strangers * rate;
     (hits - expected) / (expected + expected * expected / keys).sqrt()

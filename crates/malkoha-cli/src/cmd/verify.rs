@@ -9,8 +9,8 @@ use crate::message::say;
 use crate::output::Output;
 use crate::units::{grouped, short_bytes};
 
-/// Runs the subcommand. Opening a filter checks its checksums and its whole content. All files are checked, whatever is
-/// found in one of them and whether or not anybody still reads.
+/// Runs the subcommand. Opening a filter checks its checksums and its whole content. All files are checked,
+/// whatever is found in one of them and whether or not anybody still reads.
 pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome> {
     let (mut out, mut read) = (Output::new(), true);
     let mut damaged = Vec::new();

@@ -10,8 +10,8 @@ use super::{ends, kmers};
 /// How keys lie in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keying {
-    /// Strings of bytes with this byte behind each; behind the last it may be missing. A carriage return before a
-    /// line end is not part of the key.
+    /// Strings of bytes with this byte behind each; behind the last it may be missing. A carriage return
+    /// before a line end is not part of the key.
     Strings(u8),
     /// Integers of 8 bytes, least significant byte first.
     Numbers,
@@ -23,9 +23,9 @@ pub(crate) enum Keying {
 const NUMBER: usize = 8;
 
 impl Keying {
-    /// Where a block that is not the last may end so that no key is cut in two, and where the next one begins;
-    /// `None` if there is no whole key yet. No string ends before `fresh`, so that long ones are not searched again
-    /// and again.
+    /// Where a block that is not the last may end so that no key is cut in two, and where the next one
+    /// begins; `None` if there is no whole key yet. No string ends before `fresh`, so that long ones are not
+    /// searched again and again.
     pub(super) fn cut(self, data: &[u8], fresh: usize) -> Option<(usize, usize)> {
         match self {
             Self::Strings(end) => memrchr(end, &data[fresh..]).map(|at| (fresh + at + 1, fresh + at + 1)),
@@ -90,8 +90,8 @@ impl Keys {
         }
     }
 
-    /// Hands on the text of the keys of a block that are wanted, with what separates them: neighbours at once, but DNA
-    /// words, which overlap, one to a line.
+    /// Hands on the text of the keys of a block that are wanted, with what separates them: neighbours at
+    /// once, but DNA words, which overlap, one to a line.
     pub(crate) fn each_text(
         &self,
         data: &[u8],

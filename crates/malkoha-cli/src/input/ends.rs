@@ -1,7 +1,8 @@
 //! Where strings end: all places of a byte, 64 bytes at a time.
 //!
-//! A search that is called anew for every line spends more on calls than on lines of common length. Here a word of 64
-//! bits says for 64 bytes at once which of them are separators, and the ends are the bits that are set.
+//! A search that is called anew for every line spends more on calls than on lines of common length. Here a
+//! word of 64 bits says for 64 bytes at once which of them are separators, and the ends are the bits that are
+//! set.
 
 /// One in every byte, and all bits but the highest of every byte.
 const ONES: u64 = u64::from_le_bytes([1; 8]);
@@ -50,7 +51,8 @@ mod tests {
     fn ends_are_those_that_one_byte_at_a_time_finds() {
         let mut state = 1u64;
         for separator in [b'\n', 0, 0x7F, 0x80, 0xFF] {
-            // Bytes that differ from the separator in one bit or by one are those that a wrong carry would mistake.
+            // Bytes that differ from the separator in one bit or by one are those that a wrong carry would
+            // mistake.
             let near = [separator, separator ^ 0x80, separator ^ 1, separator.wrapping_add(1), 0x01, 0xFF];
             for length in (0..200).chain([1000]) {
                 let data: Vec<u8> = (0..length)

@@ -1,4 +1,5 @@
-//! Inputs that may be idle for ever, such as terminals and pipes, read so that whoever waits for them can stop waiting.
+//! Inputs that may be idle for ever, such as terminals and pipes, read so that whoever waits for them can
+//! stop waiting.
 //!
 //! A thread of its own sits in the system call that nobody can end; everybody else waits for what it sends.
 

@@ -1,8 +1,8 @@
 //! DNA words of length k, each as the smaller of itself and its reverse complement.
 //!
 //! Letters count A 0, C 1, G 2, T 3, in either case. Up to k = 31 a word is the number that its letters make,
-//! two bits each, the first letter highest, and is hashed as a number; longer words are hashed as their letters
-//! in upper case. The smaller word by number is also the smaller by letters.
+//! two bits each, the first letter highest, and is hashed as a number; longer words are hashed as their
+//! letters in upper case. The smaller word by number is also the smaller by letters.
 
 use malkoha::{KeyHash, KeyHasher, Spec};
 

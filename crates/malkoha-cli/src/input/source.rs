@@ -105,7 +105,8 @@ impl Source {
                 }
                 match (self.keying, block.last()) {
                     (_, None) => continue,
-                    // Keys are written with what separates them: no file may glue its last to the next one's first.
+                    // Keys are written with what separates them: no file may glue its last to the next one's
+                    // first.
                     (Keying::Strings(separator), Some(last)) if *last != separator => block.push(separator),
                     _ => {}
                 }
@@ -139,7 +140,8 @@ impl Open {
         Ok(Self { path, content, fastx: None, fresh: true, block_bytes: BLOCK.get() })
     }
 
-    /// Appends what is read next to a block; `false` at the end. `piece` is room for bytes that are not yet keys.
+    /// Appends what is read next to a block; `false` at the end. `piece` is room for bytes that are not yet
+    /// keys.
     fn read(
         &mut self,
         piece: &mut Vec<u8>,

@@ -86,8 +86,8 @@ fn covers(block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
     low & high == 1
 }
 
-/// Seven numbers at a time, one in each 32-bit lane: its upper four bits choose one of the sixteen halves of words,
-/// its lower five a bit in there.
+/// Seven numbers at a time, one in each 32-bit lane: its upper four bits choose one of the sixteen halves of
+/// words, its lower five a bit in there.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64; 2], count: u32) -> [u64; C] {

@@ -81,8 +81,8 @@ fn covers(block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
     _mm512_test_epi64_mask(missing, missing) == 0
 }
 
-/// All numbers at once, one in each 32-bit lane: its upper four bits choose one of the sixteen halves of words, its
-/// lower five a bit in there.
+/// All numbers at once, one in each 32-bit lane: its upper four bits choose one of the sixteen halves of
+/// words, its lower five a bit in there.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64; 2], count: u32) -> [u64; C] {

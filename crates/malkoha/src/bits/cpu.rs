@@ -1,8 +1,8 @@
 //! One source, compiled several times: for every CPU of the family, and for those with AVX2 or AVX-512.
 //!
-//! A [`Work`] is written once, over a [`Vectors`] that it is given. Where the compiler finds the vectors in plain
-//! loops by itself, nothing else is needed; where it does not, `Vectors` has a method, in portable code and in
-//! instructions. All of them give the same results, and tests compare them.
+//! A [`Work`] is written once, over a [`Vectors`] that it is given. Where the compiler finds the vectors in
+//! plain loops by itself, nothing else is needed; where it does not, `Vectors` has a method, in portable code
+//! and in instructions. All of them give the same results, and tests compare them.
 
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block, bit_of};
 #[cfg(target_arch = "x86_64")]
@@ -10,16 +10,17 @@ use super::{avx2, avx512};
 
 /// What a CPU does with all words of a block at once.
 pub trait Vectors: Copy {
-    /// A block with one bit in each word: bits 0 to 5 of `bits` say which in the first, 6 to 11 in the second,
-    /// and so on.
+    /// A block with one bit in each word: bits 0 to 5 of `bits` say which in the first, 6 to 11 in the
+    /// second, and so on.
     fn bit_in_each_word(self, bits: u64) -> Block;
 
     /// Whether all bits of `pattern` are set in `block`.
     fn covers(self, block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool;
 
-    /// Not 0 for each of several blocks in which a bit is not set that the first `count` of fourteen numbers name. Each word
-    /// of `numbers` has seven of them, of nine bits, the first in its lowest bits. (Numbers and not answers: of answers
-    /// the compiler makes branches, and which block holds a key cannot be foreseen.)
+    /// Not 0 for each of several blocks in which a bit is not set that the first `count` of fourteen numbers
+    /// name. Each word of `numbers` has seven of them, of nine bits, the first in its lowest bits. (Numbers
+    /// and not answers: of answers the compiler makes branches, and which block holds a key cannot be
+    /// foreseen.)
     fn missing_bits<const C: usize>(
         self,
         blocks: [&[u64; BLOCK_WORDS]; C],
@@ -28,8 +29,8 @@ pub trait Vectors: Copy {
     ) -> [u64; C];
 }
 
-/// Work that is worth compiling for several CPUs. All that it calls in its loops is `#[inline(always)]`: what is
-/// called and not inlined is compiled once, for every CPU.
+/// Work that is worth compiling for several CPUs. All that it calls in its loops is `#[inline(always)]`: what
+/// is called and not inlined is compiled once, for every CPU.
 pub(crate) trait Work {
     /// Whether it gains from vectors of a whole block, and is compiled for them too.
     const WIDE: bool;

@@ -32,8 +32,8 @@ pub(crate) const fn zero_marks(word: u64, ones: u64, highs: u64) -> u64 {
     word.wrapping_sub(ones) & !word & highs
 }
 
-/// Marks the highest bit of every lane that is not zero. Unlike [`zero_marks`] this is exact for all lanes, and
-/// takes one operation more.
+/// Marks the highest bit of every lane that is not zero. Unlike [`zero_marks`] this is exact for all lanes,
+/// and takes one operation more.
 #[inline(always)]
 pub(crate) const fn nonzero_marks(word: u64, ones: u64, highs: u64) -> u64 {
     // Added to the bits below the highest, this carries into the highest unless they are all zero.

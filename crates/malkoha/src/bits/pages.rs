@@ -4,8 +4,8 @@
 /// Bytes of a large page.
 pub(crate) const PAGE_BYTES: usize = 2 << 20;
 
-/// Makes a buffer as long as asked, on large pages if it is new and they are worth it. What an earlier use has left
-/// in it stays: everything is going to be written.
+/// Makes a buffer as long as asked, on large pages if it is new and they are worth it. What an earlier use
+/// has left in it stays: everything is going to be written.
 pub(crate) fn resize<T: Copy>(buffer: &mut Vec<T>, len: usize, fill: T) {
     if buffer.capacity() < len {
         *buffer = Vec::with_capacity(len);
@@ -22,8 +22,8 @@ fn ask_for_large_pages<T>(buffer: &mut Vec<T>) {
     let before = begin.align_offset(PAGE_BYTES);
     let whole = size_of_val(memory).saturating_sub(before) / PAGE_BYTES * PAGE_BYTES;
     if whole > 0 {
-        // SAFETY: the pages lie inside memory that the vector owns, and this advice changes nothing that can be read
-        // there.
+        // SAFETY: the pages lie inside memory that the vector owns, and this advice changes nothing that can
+        // be read there.
         unsafe { libc::madvise(begin.wrapping_add(before).cast(), whole, libc::MADV_HUGEPAGE) };
     }
 }

@@ -91,8 +91,9 @@ impl Words {
         Some(Self { first, len: size / 8, memory: Memory::Mapped { _map: map } })
     }
 
-    /// The buffer that a file holds from byte `begin` on, `bytes` long; `None` if the file is shorter, or if the
-    /// words would not begin where a cache line begins. Little-endian machines only: the words are the bytes.
+    /// The buffer that a file holds from byte `begin` on, `bytes` long; `None` if the file is shorter, or if
+    /// the words would not begin where a cache line begins. Little-endian machines only: the words are the
+    /// bytes.
     ///
     /// Such a buffer must not be written to: whoever asks for one keeps it behind shared references.
     #[cfg(target_endian = "little")]
@@ -105,7 +106,8 @@ impl Words {
         Some(Self { first, len: bytes / 8, memory: Memory::File { _map: map } })
     }
 
-    /// Takes the buffer apart before each of these words, which ascend. The parts can go to different threads.
+    /// Takes the buffer apart before each of these words, which ascend. The parts can go to different
+    /// threads.
     ///
     /// # Panics
     ///
@@ -159,8 +161,8 @@ impl Words {
             return self.read_words(at, width);
         }
         let (byte, shift) = split::<8>(at);
-        // As few bytes as hold the field wherever in its first byte it begins: more could lie in the next cache
-        // line, which nobody has asked for.
+        // As few bytes as hold the field wherever in its first byte it begins: more could lie in the next
+        // cache line, which nobody has asked for.
         let bits = if width <= 25 {
             u64::from(u32::from_le_bytes(self.bytes_at(byte)) >> shift)
         } else if width <= 57 {
@@ -218,7 +220,8 @@ impl Words {
         assert!(byte + N <= self.len * 8, "a field begins inside the buffer");
         // SAFETY: the bytes from `byte` to `byte + N` are inside the buffer, as asserted.
         let from = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
-        // SAFETY: `from` is readable for `N` bytes that are initialised; an array of bytes needs no alignment.
+        // SAFETY: `from` is readable for `N` bytes that are initialised; an array of bytes needs no
+        // alignment.
         unsafe { from.cast::<[u8; N]>().read() }
     }
 
@@ -247,7 +250,8 @@ impl Words {
 
 /// The bytes of words, in the order in which this machine keeps them.
 pub(crate) fn bytes_of(words: &[u64]) -> &[u8] {
-    // SAFETY: the bytes of initialised words are initialised, there are eight to a word, and bytes need no alignment.
+    // SAFETY: the bytes of initialised words are initialised, there are eight to a word, and bytes need no
+    // alignment.
     unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }
 
@@ -294,8 +298,8 @@ impl Deref for Words {
 
     #[inline(always)]
     fn deref(&self) -> &[u64] {
-        // SAFETY: `first` points to `len` initialised words that this value owns, or that lie in a file which it
-        // keeps mapped.
+        // SAFETY: `first` points to `len` initialised words that this value owns, or that lie in a file which
+        // it keeps mapped.
         unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }
@@ -304,8 +308,8 @@ impl DerefMut for Words {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u64] {
         debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
-        // SAFETY: as in `deref`, and `&mut self` makes this the only reference. Buffers in files, which must not be
-        // written to, are never reached by `&mut`: `store::Mapped` has them and offers none.
+        // SAFETY: as in `deref`, and `&mut self` makes this the only reference. Buffers in files, which must
+        // not be written to, are never reached by `&mut`: `store::Mapped` has them and offers none.
         unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
     }
 }

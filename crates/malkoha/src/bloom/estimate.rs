@@ -83,8 +83,8 @@ mod tests {
     use super::*;
     use crate::{Kind, Layout, Spec};
 
-    /// A full table tells no number, but there is an answer, and the search for it ends where a step sets hardly a
-    /// bit: it would go on to millions of keys otherwise, and take as much longer.
+    /// A full table tells no number, but there is an answer, and the search for it ends where a step sets
+    /// hardly a bit: it would go on to millions of keys otherwise, and take as much longer.
     #[test]
     fn full_tables_have_an_estimate() {
         for choices in 2..=4 {

@@ -1,8 +1,8 @@
 //! Looking at a table that came from a file, as strictly as if an enemy had written it.
 //!
-//! A tag that no key has would send a walk to places outside the table. So every slot is looked at before a filter
-//! is given away: several at a time, and by all processors, because a file should open as quickly as it can be read,
-//! and one by one only where something is wrong, to say what.
+//! A tag that no key has would send a walk to places outside the table. So every slot is looked at before a
+//! filter is given away: several at a time, and by all processors, because a file should open as quickly as
+//! it can be read, and one by one only where something is wrong, to say what.
 
 use core::ops::Range;
 
@@ -55,7 +55,8 @@ struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    /// Counts the tags of these slots, the first of which begins where a word does, a block of loads at a time.
+    /// Counts the tags of these slots, the first of which begins where a word does, a block of loads at a
+    /// time.
     fn lanes(&self, slots: Range<u64>, essential: u64) -> Result<u64, Flaw> {
         let bits = self.layout.tag.bits;
         // A field of up to 57 bits is in 8 bytes wherever it begins; where tags fill words, so are 64.
@@ -238,9 +239,10 @@ impl Work for LookAtLanes<'_> {
     }
 }
 
-/// Counts the tags of sorted buckets, given as their highest and their other bits. The highest bit of the second
-/// answer is set if some are not in order, or have a fingerprint that no key has. No branch depends on what the buckets hold, and
-/// comparisons are subtractions: so the compiler looks at several buckets at a time.
+/// Counts the tags of sorted buckets, given as their highest and their other bits. The highest bit of the
+/// second answer is set if some are not in order, or have a fingerprint that no key has. No branch depends on
+/// what the buckets hold, and comparisons are subtractions: so the compiler looks at several buckets at a
+/// time.
 struct LookAtBuckets<'a> {
     buckets: (&'a [u64], &'a [u64]),
     /// Where the other bits begin, and how many there are for a tag.

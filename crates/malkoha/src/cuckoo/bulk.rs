@@ -37,8 +37,8 @@ const MOST_REGIONS: u64 = 4096;
 const MOST_PARTS: u64 = 16;
 const PART_REACHES: u64 = 64;
 
-/// The fewest places of a part: more than the margin at its end (`take_apart`) has where places are one bit wide, also
-/// when its beginning is rounded up.
+/// The fewest places of a part: more than the margin at its end (`take_apart`) has where places are one bit
+/// wide, also when its beginning is rounded up.
 const LEAST_PART: u64 = 256;
 
 /// Parts begin at multiples of this, where in every layout a word begins.
@@ -287,8 +287,9 @@ struct Work<T> {
 }
 
 impl<T: Table> Work<T> {
-    /// Stores keys as long as they and their walks stay inside the part; the others are left over. Gives up if
-    /// so many walks found no room that the filter is too full, in this part or, as `full` tells, in another.
+    /// Stores keys as long as they and their walks stay inside the part; the others are left over. Gives up
+    /// if so many walks found no room that the filter is too full, in this part or, as `full` tells, in
+    /// another.
     fn store<P: Placement>(
         &mut self,
         placement: &P,
@@ -353,11 +354,11 @@ impl<T: Table> Work<T> {
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// Stores all keys of a batch in the order of their places. `sorted` is room for as many hashes. `None` if the
-    /// places are so far apart that their order does not help.
+    /// Stores all keys of a batch in the order of their places. `sorted` is room for as many hashes. `None`
+    /// if the places are so far apart that their order does not help.
     ///
-    /// If some key finds no place, others may have been stored: the caller must have kept the content, if that is
-    /// to be restored.
+    /// If some key finds no place, others may have been stored: the caller must have kept the content, if
+    /// that is to be restored.
     pub(super) fn insert_many(
         &mut self,
         batch: Batch,
@@ -458,7 +459,8 @@ mod tests {
     use super::*;
     use crate::{Geometry, Kind, Layout, Spec};
 
-    /// The smallest offsets and the narrowest tags that a file may have: parts would be shorter than their margins.
+    /// The smallest offsets and the narrowest tags that a file may have: parts would be shorter than their
+    /// margins.
     #[test]
     fn parts_are_longer_than_their_margins() {
         for kind in [Kind::Flexible(1), Kind::Windowed(2), Kind::Sorted] {

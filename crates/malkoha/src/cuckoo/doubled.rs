@@ -1,21 +1,21 @@
 //! Doubled tables: twice the places, or four or eight times as many, paid for with bits of the fingerprint.
 //!
-//! A table knows of a key its first place and its fingerprint, and nothing else. To spread keys over twice the places
-//! something must say in which of the two halves of its old place a key goes, and only the fingerprint can: its upper
-//! half or its lower half. What remains is a fingerprint among half as many.
+//! A table knows of a key its first place and its fingerprint, and nothing else. To spread keys over twice
+//! the places something must say in which of the two halves of its old place a key goes, and only the
+//! fingerprint can: its upper half or its lower half. What remains is a fingerprint among half as many.
 //!
 //! ```text
 //!   place p, fingerprint f of F       f < F - F/2      ->  place 2p,      fingerprint f,               of F/2
 //!                                     else             ->  place 2p + 1,  fingerprint f - (F - F/2),   of F/2
 //! ```
 //!
-//! Fingerprints are counted from 0 here, and F/2 is rounded down. If F is odd the lower half has one fingerprint more
-//! than F/2; the last two become one. This is a function of place and fingerprint alone, so that it serves a key that
-//! is looked up as well as a tag whose key nobody knows any more, and no key is lost; it can be done any number of
-//! times, as long as fingerprints are left.
+//! Fingerprints are counted from 0 here, and F/2 is rounded down. If F is odd the lower half has one
+//! fingerprint more than F/2; the last two become one. This is a function of place and fingerprint alone, so
+//! that it serves a key that is looked up as well as a tag whose key nobody knows any more, and no key is
+//! lost; it can be done any number of times, as long as fingerprints are left.
 //!
-//! Rates: as many pairs of place and fingerprint as before, so the rate for the same number of keys is as before,
-//! but for the two that became one (one part in F more); for twice the keys it is twice the rate.
+//! Rates: as many pairs of place and fingerprint as before, so the rate for the same number of keys is as
+//! before, but for the two that became one (one part in F more); for twice the keys it is twice the rate.
 
 use crate::key::KeyHash;
 use crate::reduce::{draw, last_draw, undraw};
@@ -101,8 +101,9 @@ impl Placement for Doubled {
 }
 
 impl CuckooLayout {
-    /// The layout with twice the places and half the fingerprints, in tags of one bit less; `None` if it cannot be:
-    /// the kind has no signed offsets, or no fingerprints are left to halve, or the places cannot be counted.
+    /// The layout with twice the places and half the fingerprints, in tags of one bit less; `None` if it
+    /// cannot be: the kind has no signed offsets, or no fingerprints are left to halve, or the places cannot
+    /// be counted.
     pub(crate) fn doubled(&self) -> Option<Self> {
         let tag_bits = self.tag.bits - self.value_bits() - 1;
         let widths = Self::tag_widths(self.kind);
@@ -131,8 +132,8 @@ impl CuckooLayout {
         Some(layout)
     }
 
-    /// How much more often two keys have the same pair of place and fingerprint than if all pairs were equally
-    /// probable: a little, in doubled tables, where two fingerprints may have become one.
+    /// How much more often two keys have the same pair of place and fingerprint than if all pairs were
+    /// equally probable: a little, in doubled tables, where two fingerprints may have become one.
     pub(crate) fn unevenness(&self) -> f64 {
         if self.doublings == 0 {
             return 1.0;

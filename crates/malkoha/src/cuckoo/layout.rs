@@ -96,8 +96,8 @@ impl CuckooLayout {
         least..=MOST_TAG_BITS
     }
 
-    /// The widths of tags that a kind can have below a value of so many bits: both are compared as one lane of a
-    /// word.
+    /// The widths of tags that a kind can have below a value of so many bits: both are compared as one lane
+    /// of a word.
     pub(crate) fn tag_widths_below(kind: Kind, value_bits: u32) -> core::ops::RangeInclusive<u32> {
         let widths = Self::tag_widths(kind);
         *widths.start()..=*widths.end().min(&(u64::BITS - value_bits))
@@ -220,8 +220,8 @@ impl CuckooLayout {
         u128::from(self.places) * u128::from(self.fingerprints)
     }
 
-    /// Whether offsets were wished to reach the whole table. Where it is so small that local ones do, local is what
-    /// serves when it gets larger.
+    /// Whether offsets were wished to reach the whole table. Where it is so small that local ones do, local
+    /// is what serves when it gets larger.
     pub(crate) fn reaches_everywhere(&self) -> bool {
         let most = self.ring.most;
         self.kind.is_signed() && most == self.places - self.ring.least && most > 1 << 15

@@ -245,7 +245,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.holds(self.homes(hash))
     }
 
-    /// Removes one copy of a stored key, in filters with values one that has value 0; `false` if there was none.
+    /// Removes one copy of a stored key, in filters with values one that has value 0; `false` if there was
+    /// none.
     pub fn remove(&mut self, hash: KeyHash) -> bool {
         self.remove_at(self.homes(hash), 0)
     }
@@ -285,9 +286,9 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             + self.stash_count(homes)
     }
 
-    /// A hash and the value of every stored copy. This filter cannot tell the hash from that of the key that was stored:
-    /// all that a filter knows of its keys. Putting them into another filter of the same layout, or one whose
-    /// places and fingerprints follow from those of this layout, stores the same keys there.
+    /// A hash and the value of every stored copy. This filter cannot tell the hash from that of the key that
+    /// was stored: all that a filter knows of its keys. Putting them into another filter of the same layout,
+    /// or one whose places and fingerprints follow from those of this layout, stores the same keys there.
     pub(crate) fn copies(&self) -> impl Iterator<Item = (KeyHash, u16)> {
         let stored = (0..self.layout.slots).filter_map(|slot| self.table.entry_at(slot)).map(|entry| {
             // For kinds without sides either place is as good as the other.

@@ -149,8 +149,8 @@ impl Placement for Subtables {
 /// back, around the ring of places.
 ///
 /// The offset is drawn from `least..least + span`. For a share of the fingerprints it is instead drawn inside
-/// an aligned group of places, about a cache line, and goes around that group. Offsets are at least the number
-/// of slots by which places overlap, in both directions around the ring.
+/// an aligned group of places, about a cache line, and goes around that group. Offsets are at least the
+/// number of slots by which places overlap, in both directions around the ring.
 ///
 /// `NEAR` is whether there may be such a share: without, lookups need not ask.
 #[derive(Clone, Debug)]
@@ -167,7 +167,8 @@ pub struct Signed<const NEAR: bool = true> {
 }
 
 impl<const NEAR: bool> Signed<NEAR> {
-    /// Steps from a place around a ring of `places`. Without a branch: on which side a resident sits cannot be foreseen.
+    /// Steps from a place around a ring of `places`. Without a branch: on which side a resident sits cannot
+    /// be foreseen.
     #[inline(always)]
     const fn step(place: u64, offset: u64, side: Side, places: u64) -> u64 {
         let back = (side as u64).wrapping_neg();

@@ -111,9 +111,9 @@ impl Wish {
     /// The layout with 2^`doublings` times the places and 2^`bits` times the fingerprints of another of this
     /// kind, and the most keys that it takes at this rate. Only for signed offsets that do not stay near.
     ///
-    /// The number of pairs of first place and fingerprint is a multiple of the other's. Both draws together are
-    /// one draw of a pair, so that the pair of a key in the other layout is the pair here, divided and rounded
-    /// down: keys with equal pairs here have equal pairs there.
+    /// The number of pairs of first place and fingerprint is a multiple of the other's. Both draws together
+    /// are one draw of a pair, so that the pair of a key in the other layout is the pair here, divided and
+    /// rounded down: keys with equal pairs here have equal pairs there.
     pub(crate) fn refined(
         &self,
         coarse: &CuckooLayout,
@@ -211,8 +211,8 @@ impl Wish {
         ring
     }
 
-    /// The places among which near offsets stay: those of a cache line, or more if so many keys stay near that
-    /// some line would get more of them than it has slots.
+    /// The places among which near offsets stay: those of a cache line, or more if so many keys stay near
+    /// that some line would get more of them than it has slots.
     fn near_group(&self, layout: &CuckooLayout, least: u64) -> u64 {
         let stride_bits = match layout.kind {
             Kind::Sorted => SortedBuckets::bucket_bits(layout.tag.bits),

@@ -94,8 +94,8 @@ impl<const VALUED: bool> Shape for Dynamic<VALUED> {
     }
 }
 
-/// A shape known at compile time: buckets or windows of `L` slots of `BITS` bits, with signed offsets and without
-/// values.
+/// A shape known at compile time: buckets or windows of `L` slots of `BITS` bits, with signed offsets and
+/// without values.
 #[derive(Clone, Debug)]
 pub struct Fixed<const BITS: u32, const L: u32, const WINDOWED: bool>;
 
@@ -144,9 +144,9 @@ impl<S: Shape> Slots<S> {
         (place.0 * u64::from(search.stride) + u64::from(slot)) * u64::from(search.tag.bits)
     }
 
-    /// Compares the slots of a place, a group of lanes at a time, with the tags sought there, in those bits that
-    /// are in `relevant`. Calls `answer` with the number of the group's first slot and marks at the slots that
-    /// are equal, of which only the first is certain, until it has seen enough.
+    /// Compares the slots of a place, a group of lanes at a time, with the tags sought there, in those bits
+    /// that are in `relevant`. Calls `answer` with the number of the group's first slot and marks at the
+    /// slots that are equal, of which only the first is certain, until it has seen enough.
     #[inline(always)]
     fn compare(
         &self,
@@ -194,8 +194,8 @@ impl<S: Shape> Slots<S> {
         found
     }
 
-    /// Whether some slot of a place holds what is sought there, in those bits that are in `relevant`. All groups are
-    /// compared before anything is decided.
+    /// Whether some slot of a place holds what is sought there, in those bits that are in `relevant`. All
+    /// groups are compared before anything is decided.
     #[inline(always)]
     fn holds_in(&self, place: Place, sought: impl Fn(usize) -> u64, relevant: u64) -> bool {
         let mut all = 0;
@@ -278,8 +278,8 @@ impl<S: Shape> Table for Slots<S> {
         if search.lanes < search.l || !search.tag.bits.is_multiple_of(8) {
             return self.put(first) || self.put(second);
         }
-        // Which of the two it is cannot be foreseen while a table fills up. Where a look at a place is cheap, both
-        // are looked at and nothing branches.
+        // Which of the two it is cannot be foreseen while a table fills up. Where a look at a place is cheap,
+        // both are looked at and nothing branches.
         let room = |place| self.holds_in(place, |_| 0, ALL);
         let (here, there) = (room(first.place), room(second.place));
         let place = select_unpredictable(here, first.place, second.place);
@@ -319,8 +319,8 @@ impl<S: Shape> Table for Slots<S> {
         let search = self.shape.search();
         let tag = self.read(place, rank);
         let (fingerprint, side, own_rank) = self.anatomy().parts(tag);
-        // A window that holds this slot may begin elsewhere; its tag says how far back. In a part of a table it
-        // may begin before the part, at a negative number so to speak, which the part sets right.
+        // A window that holds this slot may begin elsewhere; its tag says how far back. In a part of a table
+        // it may begin before the part, at a negative number so to speak, which the part sets right.
         let begin = place.0.wrapping_add(u64::from(rank)).wrapping_sub(own_rank);
         let place = if search.stride == 1 { Place(begin) } else { place };
         Entry { place, fingerprint, side, value: self.anatomy().value(tag) }

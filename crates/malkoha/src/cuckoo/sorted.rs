@@ -46,8 +46,8 @@ static BINOMIALS: [[u64; 16]; 4] = {
     table
 };
 
-/// The quadruples by number, four bits each, the smallest lowest. Numbers beyond the last count as the first, so
-/// that no bytes can do harm.
+/// The quadruples by number, four bits each, the smallest lowest. Numbers beyond the last count as the first,
+/// so that no bytes can do harm.
 static DECODED: [u16; 1 << NUMBER_BITS] = {
     let mut table = [0; 1 << NUMBER_BITS];
     let mut number = 0;
@@ -85,8 +85,8 @@ pub(super) fn decode(number: u64) -> u64 {
     u64::from(DECODED[number as usize])
 }
 
-/// Buckets of four sorted tags of `TAG_BITS` bits; of any width, known at run time, if that is 0. Only those may
-/// have values.
+/// Buckets of four sorted tags of `TAG_BITS` bits; of any width, known at run time, if that is 0. Only those
+/// may have values.
 #[derive(Clone, Debug)]
 pub struct SortedBuckets<const TAG_BITS: u32 = 0, const VALUED: bool = false> {
     words: Words,
@@ -132,8 +132,8 @@ impl<const TAG_BITS: u32, const VALUED: bool> SortedBuckets<TAG_BITS, VALUED> {
         place.0 * u64::from(self.width())
     }
 
-    /// A bucket in two parts: the quadruple of its upper bits, four bits each, and the rests side by side. Only
-    /// for rests that fit one word.
+    /// A bucket in two parts: the quadruple of its upper bits, four bits each, and the rests side by side.
+    /// Only for rests that fit one word.
     #[inline(always)]
     fn halves(&self, place: Place) -> (u64, u64) {
         let at = self.bit(place);

@@ -51,8 +51,8 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Puts an entry into an empty slot of its place; `false` if there is none.
     fn put(&mut self, entry: Entry) -> bool;
 
-    /// Puts a key into an empty slot of its first place, or else of its second; `false` if neither has one. A part of
-    /// a table must have both.
+    /// Puts a key into an empty slot of its first place, or else of its second; `false` if neither has one. A
+    /// part of a table must have both.
     #[inline(always)]
     fn put_in_either(&mut self, [first, second]: [Entry; 2]) -> bool {
         self.put(first) || self.put(second)

@@ -7,17 +7,18 @@
 //!          +-------+------+----------+----------------------+
 //! ```
 //!
-//! The *value* is what the caller stores beside the key, in filters that were planned for it. Every move carries
-//! it along; a search for a key leaves it out of the comparison. It lies above all else, so that the rest of the
-//! tag is the same number with and without it.
+//! The *value* is what the caller stores beside the key, in filters that were planned for it. Every move
+//! carries it along; a search for a key leaves it out of the comparison. It lies above all else, so that the
+//! rest of the tag is the same number with and without it.
 //!
 //! The *side* says in which of its two places the key sits; it is there when the other place is a signed
 //! offset away. The *rank* says which slot of its window this is; it is there when windows overlap and a slot
 //! belongs to several. Variants that need neither have fields of no width.
 //!
-//! Side and rank together are the *stamp*. Below the value a tag is always `base(fingerprint) + stamp(side, rank)`: a
-//! place is searched by comparing its slots with one base plus a constant, whatever the variant. With three ranks the
-//! stamp does not fill whole bits, so there the fingerprints are numbered in steps of six instead.
+//! Side and rank together are the *stamp*. Below the value a tag is always `base(fingerprint) + stamp(side,
+//! rank)`: a place is searched by comparing its slots with one base plus a constant, whatever the variant.
+//! With three ranks the stamp does not fill whole bits, so there the fingerprints are numbered in steps of
+//! six instead.
 
 /// The part of a key's hash that is stored. Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,8 +105,8 @@ impl Anatomy {
         self.key_mask() / (self.sides * self.ranks)
     }
 
-    /// The bits of a tag that are not all zero unless the slot is empty, if there are such bits; with them, every
-    /// tag is one of a fingerprint.
+    /// The bits of a tag that are not all zero unless the slot is empty, if there are such bits; with them,
+    /// every tag is one of a fingerprint.
     pub(crate) const fn essential_bits(&self) -> Option<u64> {
         if self.step == 1 { Some(self.unit.wrapping_sub(1)) } else { None }
     }

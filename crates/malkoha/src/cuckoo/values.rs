@@ -1,7 +1,8 @@
 //! Values beside fingerprints: what a filter with values does more than one without.
 //!
-//! A stored copy is a key with a value. Its fingerprint and its value lie in one tag, so everything that moves tags
-//! moves values too, and the copies of one key with one value are as alike as copies of a key without.
+//! A stored copy is a key with a value. Its fingerprint and its value lie in one tag, so everything that
+//! moves tags moves values too, and the copies of one key with one value are as alike as copies of a key
+//! without.
 
 use super::place::Placement;
 use super::table::Table;

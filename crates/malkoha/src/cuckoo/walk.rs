@@ -9,8 +9,8 @@
 //!   undo every step, last first
 //! ```
 //!
-//! A walk that fails leaves the table bit for bit as it was. The choice of victims comes from a generator that
-//! starts from the key's hash and is thrown away afterwards: equal histories give equal tables.
+//! A walk that fails leaves the table bit for bit as it was. The choice of victims comes from a generator
+//! that starts from the key's hash and is thrown away afterwards: equal histories give equal tables.
 
 use crate::key::{KeyHash, mix};
 

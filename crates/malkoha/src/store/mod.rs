@@ -119,7 +119,8 @@ impl Filter {
     }
 
     /// Reads a filter from a file and verifies all of it. What does not come from [`save`](Self::save), or
-    /// was damaged since, is refused with an error that says what and where.
+    /// was damaged since, is refused with an error that says what and where. Large filters are read and
+    /// verified by several threads, if there are any to be had.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         open(path.as_ref(), Self::read)
     }

@@ -205,8 +205,8 @@ impl<'a> Input<'a> {
         let bytes = size_of_val(words);
         self.need_section(name, bytes as u64)?;
         let mut hash = Xxh3::with_seed(before);
-        // The pages of a new table cost the system more time than reading and hashing do. So, of a large one, another
-        // thread asks for most of them while this one reads to the others.
+        // The pages of a new table cost the system more time than reading and hashing do. So, of a large one,
+        // another thread asks for most of them while this one reads to the others.
         let front = if bytes < MANY_BYTES { 0 } else { words.len() / 8 * 3 };
         let (front, back) = words.split_at_mut(front);
         thread::scope(|scope| {

@@ -79,8 +79,8 @@ pub(crate) fn growing() -> Vec<(String, Spec)> {
     specs
 }
 
-/// The golden files of filters put together to a chain: name, and the chain. One of its filters has the history of all,
-/// the others have the keys from 1000 on.
+/// The golden files of filters put together to a chain: name, and the chain. One of its filters has the
+/// history of all, the others have the keys from 1000 on.
 pub(crate) fn joined() -> Vec<(String, Filter)> {
     let spec = |kind: Kind| Spec::new(200, 1e-4).seed(SEED).kind(kind);
     [("joined-2-sorted", Kind::Sorted, 2), ("joined-3-windowed-2", Kind::Windowed(2), 3)]
@@ -96,8 +96,8 @@ pub(crate) fn joined() -> Vec<(String, Filter)> {
         .into()
 }
 
-/// The golden files of windows, built: of three generations, made for 60 keys, or for 60 ticks and 20 keys. They have
-/// seen the integers 0 to 149, in the windows of ticks at the times 1000 to 1149.
+/// The golden files of windows, built: of three generations, made for 60 keys, or for 60 ticks and 20 keys.
+/// They have seen the integers 0 to 149, in the windows of ticks at the times 1000 to 1149.
 pub(crate) fn windows() -> Vec<(String, Generations)> {
     let mut windows = Vec::new();
     for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Blocked(2)] {

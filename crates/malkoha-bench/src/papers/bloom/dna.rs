@@ -18,7 +18,8 @@ pub(super) fn letters(fasta: &[u8]) -> Vec<u8> {
     letters
 }
 
-/// Calls `found` with every word, as a number of two bits a letter. Words with other letters than ACGT are left out.
+/// Calls `found` with every word, as a number of two bits a letter. Words with other letters than ACGT are
+/// left out.
 pub(super) fn each_word(letters: &[u8], mut found: impl FnMut(u64)) {
     const MASK: u64 = (1 << (2 * WORD)) - 1;
     let (mut forward, mut reverse, mut good) = (0u64, 0u64, 0usize);

@@ -1,5 +1,5 @@
-//! The filters of the paper as the paper sizes them: k bits for each key, and the memory as a multiple of what a plain
-//! filter needs, n k / ln 2 bits in blocks of 512.
+//! The filters of the paper as the paper sizes them: k bits for each key, and the memory as a multiple of
+//! what a plain filter needs, n k / ln 2 bits in blocks of 512.
 
 use std::f64::consts::LOG2_E;
 use std::fmt;
@@ -91,8 +91,8 @@ impl Setting {
         BloomLayout { bits: self.blocks() * 512, key_bits: self.k }
     }
 
-    /// The layout of a blocked filter. A spread pattern has a multiple of 8 bits: that with the lowest predicted
-    /// rate.
+    /// The layout of a blocked filter. A spread pattern has a multiple of 8 bits: that with the lowest
+    /// predicted rate.
     pub(super) fn blocked(&self, choices: u8, pattern: Pattern) -> BlockedLayout {
         let layout =
             |key_bits| BlockedLayout { blocks: self.blocks(), choices, key_bits, pattern, cost: self.cost };
@@ -200,8 +200,8 @@ impl Filled {
     }
 }
 
-/// The position at which a row of points, in the order of x, first crosses a height on its way down; between two
-/// points the row is straight.
+/// The position at which a row of points, in the order of x, first crosses a height on its way down; between
+/// two points the row is straight.
 pub(super) fn crossing(points: &[(f64, f64)], height: f64) -> Option<f64> {
     points.windows(2).find_map(|pair| {
         let [(x0, y0), (x1, y1)] = [pair[0], pair[1]];

@@ -332,7 +332,8 @@ fn words(record: &Record) -> String {
     )
 }
 
-/// Rates hold, Bloom kinds never refuse, powers of two cost up to twice as much, and the order of the paper's column.
+/// Rates hold, Bloom kinds never refuse, powers of two cost up to twice as much, and the order of the paper's
+/// column.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows().filter(|row| row.number("strangers") > 0.0) {
         let (name, k) = (row.text("filter"), row.number("k"));

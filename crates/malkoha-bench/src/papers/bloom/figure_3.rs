@@ -76,8 +76,8 @@ fn coincidence(pattern: Pattern, k: u32) -> f64 {
     }
 }
 
-/// The share of keys with fewer than k bits, by the blocks of a filter in which few blocks have more than one key:
-/// those with 1 to k set bits have one, for two keys have more together.
+/// The share of keys with fewer than k bits, by the blocks of a filter in which few blocks have more than one
+/// key: those with 1 to k set bits have one, for two keys have more together.
 fn measured_coincidence(pattern: Pattern, k: u32, keys: u64) -> Result<f64, malkoha::Error> {
     let layout = BlockedLayout { blocks: 4 * keys, choices: 1, key_bits: k, pattern, cost: Cost::default() };
     macro_rules! histogram {

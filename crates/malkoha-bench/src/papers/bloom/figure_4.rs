@@ -29,8 +29,8 @@ const CUCKOOS: [Kind; 3] = [Kind::Sorted, Kind::Windowed(2), Kind::Windowed(3)];
 const PUBLISHED_RATES: [(u32, &str, f64); 2] =
     [(10, "blocked:1 random", -9.2), (17, "blocked:1 random", -14.0)];
 
-/// Sizes at which rate 2^-k is met: at k = 10 from Figure 1 of the paper, at k = 14 from its Table 1 (human), both
-/// as multiples of the plain filter there.
+/// Sizes at which rate 2^-k is met: at k = 10 from Figure 1 of the paper, at k = 14 from its Table 1 (human),
+/// both as multiples of the plain filter there.
 const PUBLISHED_SIZES: [(u32, &str, f64); 5] = [
     (10, "blocked:1 random", 1.565 / 1.443),
     (10, "blocked:2 random", 1.456 / 1.443),
@@ -106,8 +106,8 @@ fn row(
     ]
 }
 
-/// A cuckoo filter in the same memory, or nothing if the keys do not fit. It has no set bits to compute a rate from:
-/// where strangers are looked up, the rate is theirs.
+/// A cuckoo filter in the same memory, or nothing if the keys do not fit. It has no set bits to compute a
+/// rate from: where strangers are looked up, the rate is theirs.
 fn cuckoo(setting: &Setting, kind: Kind) -> Result<Option<Vec<Cell>>, Box<dyn Error>> {
     let spec = Spec::keys_in_memory(setting.keys, setting.blocks() * 64).kind(kind).seed(setting.seed);
     let Ok(geometry) = spec.plan() else { return Ok(None) };

@@ -115,8 +115,8 @@ fn arguments(size: Size, slots: TableSize, k: u32) -> Result<SpeedArgs, Box<dyn 
     })
 }
 
-/// Inserts by threads that own shards, as the paper's inserters own subfilters: the keys lie in memory, one call
-/// builds the filter.
+/// Inserts by threads that own shards, as the paper's inserters own subfilters: the keys lie in memory, one
+/// call builds the filter.
 fn shards(size: Size, slots: TableSize, table: &mut Table) -> Result<(), Box<dyn Error>> {
     for (kind, variant, _) in FILTERS {
         let choice = format!("{kind}@{K_OF_THREADS}{variant}").parse()?;
@@ -155,7 +155,8 @@ fn shards(size: Size, slots: TableSize, table: &mut Table) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// The operation, whatever the number of threads. Slices are what throughput is about; single calls are kept apart.
+/// The operation, whatever the number of threads. Slices are what throughput is about; single calls are kept
+/// apart.
 fn operation(operation: Operation) -> &'static str {
     match operation {
         Operation::Insert { .. } => "insert",
@@ -269,7 +270,8 @@ fn table(record: &Record) -> Table {
     table
 }
 
-/// Every filter was measured in every way and keeps its rate; in tables larger than the caches one line beats many.
+/// Every filter was measured in every way and keeps its rate; in tables larger than the caches one line beats
+/// many.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows().filter(|row| row.text("part") == "race") {
         let (name, k) = (row.text("filter"), row.number("k"));

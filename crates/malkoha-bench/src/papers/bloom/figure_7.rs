@@ -159,7 +159,8 @@ fn check(record: &Record) -> Result<(), String> {
                 if mean >= fact(choices - 1, "mean") {
                     return Err(format!("{name}: blocks are no emptier than with one choice less"));
                 }
-                // The paper has up to three choices; a fourth spares bits, but with the mixed cost evens out nothing.
+                // The paper has up to three choices; a fourth spares bits, but with the mixed cost evens out
+                // nothing.
                 let must_be_even = choices <= 3 || cost == "exponential";
                 if must_be_even && fact(choices, "deviation") >= fact(choices - 1, "deviation") {
                     return Err(format!("{name}: blocks are no more even than with one choice less"));

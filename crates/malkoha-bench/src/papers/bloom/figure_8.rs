@@ -95,8 +95,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The predicted rate. For other costs than the default the model takes a tenth of a second, so that smaller runs have
-/// it only for some filters.
+/// The predicted rate. For other costs than the default the model takes a tenth of a second, so that smaller
+/// runs have it only for some filters.
 fn predicted(setting: &Setting, member: Member, size: Size) -> Cell {
     let wanted = match size {
         Size::Full => true,

@@ -171,8 +171,8 @@ fn in_folder(folder: &Path) -> Result<Vec<Genome>, Box<dyn Error>> {
     Ok(paths.into_iter().map(|path| Genome { name: name(&path), path, _made: None }).collect())
 }
 
-/// Reads a genome and puts all of its words, as often as they come, into a filter: each thread takes a part of the letters,
-/// and cuckoo kinds store what they do not find.
+/// Reads a genome and puts all of its words, as often as they come, into a filter: each thread takes a part
+/// of the letters, and cuckoo kinds store what they do not find.
 fn build(path: &Path, spec: &ShardedSpec) -> Result<Sharded, Box<dyn Error>> {
     let letters = dna::letters(&fs::read(path)?);
     let filter = spec.build()?;

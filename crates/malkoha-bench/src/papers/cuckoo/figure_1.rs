@@ -106,8 +106,9 @@ fn show(record: &Record) -> Vec<Piece> {
     ]
 }
 
-/// Planned filters of a billion keys are as theory says, up to the fingerprint that means empty and to whole bits; the
-/// order of the layouts is the paper's, and sorted buckets are smaller still; flexible filters have no stairs.
+/// Planned filters of a billion keys are as theory says, up to the fingerprint that means empty and to whole
+/// bits; the order of the layouts is the paper's, and sorted buckets are smaller still; flexible filters have
+/// no stairs.
 fn check(record: &Record) -> Result<(), String> {
     let overhead = |name: &str, k: u32| {
         let mut rows = layouts::named(name).rows(record);

@@ -27,7 +27,8 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
 const K: u32 = 10;
 const LOADS: [f64; 7] = [0.80, 0.84, 0.88, 0.90, 0.92, 0.94, 0.96];
 
-/// What section 5.1 says of the time for a billion keys: layout, load, seconds. "At most 94" for windows of four.
+/// What section 5.1 says of the time for a billion keys: layout, load, seconds. "At most 94" for windows of
+/// four.
 const PUBLISHED: [(&str, f64, f64); 4] =
     [("(w, 2)", 0.80, 85.0), ("(w, 2)", 0.90, 140.0), ("(b, 4)", 0.80, 65.0), ("(b, 4)", 0.90, 94.0)];
 
@@ -163,7 +164,8 @@ fn steps(record: &Record) -> Table {
     table
 }
 
-/// Memory is (k + 1 + log2 l) / load bits a key, windows walk less than buckets, and walks lengthen with the load.
+/// Memory is (k + 1 + log2 l) / load bits a key, windows walk less than buckets, and walks lengthen with the
+/// load.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let layout = layouts::named(row.text("layout"));

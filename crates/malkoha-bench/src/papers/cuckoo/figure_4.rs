@@ -50,7 +50,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
         for k in &exponents {
             let mut filter = layout.wish(*k)?.for_keys(keys).build()?;
             let stored = lookup_and_insert(&mut filter, &numbers)?;
-            // What is stored is as often found by strangers as if all keys had been: a key that is seen adds nothing.
+            // What is stored is as often found by strangers as if all keys had been: a key that is seen adds
+            // nothing.
             let predicted = filter.geometry().predicted_rate(keys);
             // Some thousand false positives, as far as there is time for them.
             let queries = (4000 << k).clamp(1 << 16, size.pick(1 << 16, 1 << 23, 1 << 28));
@@ -147,8 +148,8 @@ fn paper_bits(layout: Layout, row: &Row<'_>) -> f64 {
     row.number("k") + 1.0 + f64::from(layout.kind.slots_per_place()).log2()
 }
 
-/// Rates are kept and as predicted, loads from k = 8 on are as planned and lower below, and windows of two have the
-/// smallest C of the paper's layouts from k = 8 on, sorted buckets a smaller one.
+/// Rates are kept and as predicted, loads from k = 8 on are as planned and lower below, and windows of two
+/// have the smallest C of the paper's layouts from k = 8 on, sorted buckets a smaller one.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let (name, k) = (row.text("layout"), row.number("k"));

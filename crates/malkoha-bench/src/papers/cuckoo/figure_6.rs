@@ -128,7 +128,8 @@ fn show(record: &Record) -> Vec<Piece> {
     pieces
 }
 
-/// Loads rise with the steps, 10 000 of them come close to the threshold, and from k = 8 on the rate hardly matters.
+/// Loads rise with the steps, 10 000 of them come close to the threshold, and from k = 8 on the rate hardly
+/// matters.
 fn check(record: &Record) -> Result<(), String> {
     let tiny = record.rows().any(|row| row.number("slots") < 10_000.0);
     for layout in layouts::of_any_load() {

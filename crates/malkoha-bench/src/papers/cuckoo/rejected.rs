@@ -1,6 +1,6 @@
-//! A plain table of buckets of four whose placement and hashes can be exchanged: a simulator of what the engine does not
-//! have, which is the placement that the paper rejects and the hashes of its appendix B. It is measured beside
-//! the engine, never instead of it.
+//! A plain table of buckets of four whose placement and hashes can be exchanged: a simulator of what the
+//! engine does not have, which is the placement that the paper rejects and the hashes of its appendix B. It
+//! is measured beside the engine, never instead of it.
 
 use malkoha::KeyHasher;
 
@@ -46,7 +46,8 @@ fn multiply_high(hash: u64, range: u64) -> u64 {
     u64::try_from(product >> 64).expect("the upper half")
 }
 
-/// Appendix B: x -> a x mod 2^64 mod b, where a power of two takes the upper bits and another even b folds them in first.
+/// Appendix B: x -> a x mod 2^64 mod b, where a power of two takes the upper bits and another even b folds
+/// them in first.
 pub(super) struct Linear([u64; 3]);
 
 impl Linear {

@@ -173,8 +173,8 @@ fn find<'a>(record: &'a Record, placement: &str, k: u32) -> Option<Row<'a>> {
     record.rows().find(|row| row.text("placement") == placement && row.is("k", k))
 }
 
-/// Signed offsets reach the threshold from k = 8 on, rates are those of load and fingerprints for both placements, and
-/// mirrored places are anti-correlated where fingerprints are few.
+/// Signed offsets reach the threshold from k = 8 on, rates are those of load and fingerprints for both
+/// placements, and mirrored places are anti-correlated where fingerprints are few.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let (placement, k) = (row.text("placement"), row.text("k"));

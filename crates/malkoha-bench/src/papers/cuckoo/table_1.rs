@@ -60,7 +60,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Bytes of 2^power slots at a rate of 2^-k when they are full, so that filters which come in powers of two fill them.
+/// Bytes of 2^power slots at a rate of 2^-k when they are full, so that filters which come in powers of two
+/// fill them.
 fn memory(kind: Kind, power: u32) -> u64 {
     let slot_bits = if kind.is_bloom() { 12.0 } else { theory::bits_per_key(kind, f64::from(K), 1.0).ceil() };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "far below 2^53")]
@@ -142,8 +143,8 @@ fn show(record: &Record) -> Vec<Piece> {
     ]
 }
 
-/// Only powers of two have a worst case; no filter misses its rate; windows of two are the smallest of the paper's
-/// layouts, and sorted buckets are smaller still.
+/// Only powers of two have a worst case; no filter misses its rate; windows of two are the smallest of the
+/// paper's layouts, and sorted buckets are smaller still.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let (filter, keys) = (row.text("filter"), row.number("keys"));

@@ -101,7 +101,8 @@ fn find<'a>(record: &'a Record, kind: Kind, offsets: &str) -> Option<Row<'a>> {
     record.rows().find(|row| row.text("kind") == kind && row.text("offsets") == offsets)
 }
 
-/// Offsets over the whole table fail within 1.5 % of the threshold, and no layout far beyond it. Small tables stray.
+/// Offsets over the whole table fail within 1.5 % of the threshold, and no layout far beyond it. Small tables
+/// stray.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let share = row.number("first_failure_mean") / row.number("threshold");

@@ -95,8 +95,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// C as Table 3 has it: over -log2 of the actual rate, which is the load times 2^-k. Slots have whole bits, and what that
-/// adds to those of windows of three lowers the rate.
+/// C as Table 3 has it: over -log2 of the actual rate, which is the load times 2^-k. Slots have whole bits,
+/// and what that adds to those of windows of three lowers the rate.
 fn predicted(layout: Layout, k: u32) -> f64 {
     let (bits, load) = (theory::bits_per_key(layout.kind, f64::from(k), 1.0), layout.planned_load());
     let added = bits.ceil() - bits;
@@ -197,7 +197,8 @@ fn remarks(record: &Record) -> String {
     )
 }
 
-/// Windows of two are the smallest of the paper's layouts, sorted buckets smaller still, and C is as predicted.
+/// Windows of two are the smallest of the paper's layouts, sorted buckets smaller still, and C is as
+/// predicted.
 fn check(record: &Record) -> Result<(), String> {
     for k in EXPONENTS {
         let bits = |name: &str| at(record, layouts::named(name), k, "bits_per_key");

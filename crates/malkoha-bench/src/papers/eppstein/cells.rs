@@ -1,5 +1,6 @@
-//! A simulator of Eppstein's filter, and of the original one, with fingerprints so short that the engine refuses
-//! them: only whether all fingerprints find a cell is of interest here, so that nothing is ever looked up.
+//! A simulator of Eppstein's filter, and of the original one, with fingerprints so short that the engine
+//! refuses them: only whether all fingerprints find a cell is of interest here, so that nothing is ever
+//! looked up.
 
 use malkoha::KeyHasher;
 
@@ -65,7 +66,8 @@ impl Cells {
         slots.iter_mut().find(|slot| **slot == 0).map(|slot| *slot = fingerprint).is_some()
     }
 
-    /// Stores an element that is drawn at random; `false` if the walk did not end, and then the table is of no more use.
+    /// Stores an element that is drawn at random; `false` if the walk did not end, and then the table is of
+    /// no more use.
     pub(super) fn insert(&mut self) -> bool {
         let mut cell = self.draw(self.cells());
         let fingerprint = 1 + self.draw((1 << self.fingerprint_bits) - 1);

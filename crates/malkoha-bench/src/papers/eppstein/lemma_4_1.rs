@@ -113,8 +113,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Keys of every subtable: as the engine does it, the upper part of the hash as a fraction names the place, and its
-/// upper bits the subtable.
+/// Keys of every subtable: as the engine does it, the upper part of the hash as a fraction names the place,
+/// and its upper bits the subtable.
 fn counts(n: u64, subtables: usize) -> Vec<u32> {
     let hasher = KeyHasher::new(1);
     let mut counts = vec![0; subtables];
@@ -227,7 +227,8 @@ fn figure(record: &Record) -> Figure {
     ])
 }
 
-/// No more subtables are overfull than Chernoff allows, none is fuller than predicted, and rings fill as well.
+/// No more subtables are overfull than Chernoff allows, none is fuller than predicted, and rings fill as
+/// well.
 fn check(record: &Record) -> Result<(), String> {
     for row in rows(record, "subtables") {
         let name = format!("b = {}, f = {}", row.text("block"), row.text("f"));

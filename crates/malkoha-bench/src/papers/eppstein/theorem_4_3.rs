@@ -297,8 +297,8 @@ fn figure(record: &Record) -> Figure {
     Figure::new(LOADS.map(panel).to_vec())
 }
 
-/// Fingerprints for which too many elements coincide fail, those that theorem and lemma both call sufficient do not, nor
-/// does the engine.
+/// Fingerprints for which too many elements coincide fail, those that theorem and lemma both call sufficient
+/// do not, nor does the engine.
 fn check(record: &Record) -> Result<(), String> {
     for block in BLOCKS {
         let rows = rows(record, "promised", "simplified", block);

@@ -239,7 +239,8 @@ fn figure(record: &Record) -> Figure {
     ])
 }
 
-/// No rate is above the bound, stash or not, every rate is as predicted, stashes were used and no key was lost.
+/// No rate is above the bound, stash or not, every rate is as predicted, stashes were used and no key was
+/// lost.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let (name, n) = (row.text("kind"), row.number("n"));

@@ -23,7 +23,8 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
 
 const PUBLISHED: f64 = 0.03;
 
-/// A kind, whether it has as many keys as fill a power of two of slots, or just too many for it, and its name.
+/// A kind, whether it has as many keys as fill a power of two of slots, or just too many for it, and its
+/// name.
 type Case = (Kind, bool, &'static str);
 
 const CASES: [Case; 10] = [

@@ -1,8 +1,8 @@
-//! A simulator of what must not be done: the filter of Fan et al. with a number of buckets that is no power of two,
-//! the other bucket being `(bucket XOR hash(fingerprint)) mod m`.
+//! A simulator of what must not be done: the filter of Fan et al. with a number of buckets that is no power
+//! of two, the other bucket being `(bucket XOR hash(fingerprint)) mod m`.
 //!
-//! The engine cannot be made to do this, so that it is written down here: buckets of four slots, fingerprints of 12
-//! bits, random victims, up to 500 kicks.
+//! The engine cannot be made to do this, so that it is written down here: buckets of four slots, fingerprints
+//! of 12 bits, random victims, up to 500 kicks.
 
 use malkoha::KeyHasher;
 
@@ -64,8 +64,8 @@ impl Modulo {
         reduce(KeyHasher::new(8).number(self.victims).to_raw(), choices)
     }
 
-    /// Stores a key; `false` if the kicks did not suffice, and then nothing has changed: what is lost is lost by
-    /// the placement, not by a full table.
+    /// Stores a key; `false` if the kicks did not suffice, and then nothing has changed: what is lost is lost
+    /// by the placement, not by a full table.
     pub(super) fn insert(&mut self, key: u64) -> bool {
         let (fingerprint, homes) = self.homes(key);
         let stored = homes.into_iter().any(|home| self.put(home, fingerprint)) || {

@@ -180,7 +180,8 @@ fn figure() -> Figure {
     ])
 }
 
-/// The classic filter is as large as published, Sorted the smallest of those that delete, and all keep their promise.
+/// The classic filter is as large as published, Sorted the smallest of those that delete, and all keep their
+/// promise.
 fn check(record: &Record) -> Result<(), String> {
     for (name, bytes) in PUBLISHED {
         let ours = megabytes(record, name);

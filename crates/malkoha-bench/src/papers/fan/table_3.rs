@@ -23,8 +23,9 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     check,
 };
 
-/// What is published of a filter, and how many million keys a second the authors' own program inserts: the comment at its
-/// head (`benchmarks/conext-table3.cc` of efficient/cuckoofilter, on a Core i7-4790) says it of two.
+/// What is published of a filter, and how many million keys a second the authors' own program inserts: the
+/// comment at its head (`benchmarks/conext-table3.cc` of efficient/cuckoofilter, on a Core i7-4790) says it
+/// of two.
 struct Published {
     filter: &'static str,
     bits_per_key: f64,
@@ -159,8 +160,8 @@ fn show(record: &Record) -> Vec<Piece> {
     ]
 }
 
-/// No filter takes more than the published bits or has a rate above its promise, and ours are smaller. Small tables
-/// have some slots to spare, and few keys were asked for.
+/// No filter takes more than the published bits or has a rate above its promise, and ours are smaller. Small
+/// tables have some slots to spare, and few keys were asked for.
 fn check(record: &Record) -> Result<(), String> {
     let small = of(record, "classic:4@9", "insert", "keys") < 1e6;
     let slack = if small { 1.015 } else { 1.0 };
