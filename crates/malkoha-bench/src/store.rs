@@ -2,7 +2,7 @@
 //!
 //! Everything is measured in turns, the plain copies first: a copy in memory into a buffer that is fresh, as
 //! that of a filter is, a file written, synced and renamed, and a file read. Files lie in the page cache when
-//! they are read, unless it says otherwise: then the system was asked to forget them before.
+//! they are read, unless it says "from the disk": then the system was asked to forget them before.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -104,7 +104,8 @@ fn write_plainly(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// Asks the system to keep no page of a file.
+/// Asks the system to keep no page of a file. A wish: where the folder is memory itself (tmpfs) nothing changes, and
+/// another one must be chosen by `--folder`.
 fn forget(path: &Path) -> Result<(), Box<dyn Error>> {
     let file = File::open(path)?;
     file.sync_all()?;

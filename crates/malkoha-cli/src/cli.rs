@@ -160,7 +160,8 @@ pub(crate) struct KeyArgs {
     #[arg(long, short, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) kmer: Option<u32>,
 
-    /// Threads, 1 to 64; as many as there are cores unless told. The result does not depend on it.
+    /// Threads that read, hash and look up keys, 1 to 64; as many as there are cores unless told. The result
+    /// does not depend on it. Large filter files are read and written by several in any case.
     #[arg(long, short = 'j', value_parser = threads())]
     pub(crate) threads: Option<usize>,
 

@@ -5,18 +5,28 @@ use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
-/// The fewest of anything that a thread is started for: some hundred microseconds of work.
+/// Slots, buckets or words that are worth a thread of their own: some hundred microseconds of work
+/// (`malkoha-bench store`).
 const FEWEST: u64 = 1 << 20;
 
-/// Shares begin at multiples of this, so that the slots of a share begin where a word does.
-const STEP: u64 = 64;
+/// Threads beyond which the memory has no more to give.
+const MOST_THREADS: u64 = 16;
 
-/// Does `work` for shares of a range from 0 on, one for each processor if there is enough of it, and returns
-/// what it gave in order.
-pub(crate) fn for_shares<T: Send>(len: u64, work: impl Fn(Range<u64>) -> T + Sync) -> Vec<T> {
+/// Does `work` for shares of a range from 0 on, one for each processor if there is enough of it, and returns what
+/// it gave in order. Shares begin at multiples of `step`.
+pub(crate) fn for_shares<T: Send>(len: u64, step: u64, work: impl Fn(Range<u64>) -> T + Sync) -> Vec<T> {
+    let most = (len / FEWEST).min(MOST_THREADS);
+    if most < 2 {
+        // How many processors there are is not even asked: the answer is in files of the system.
+        return vec![work(0..len)];
+    }
     let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
-    let shares = (len / FEWEST).clamp(1, processors);
-    let size = len.div_ceil(shares).next_multiple_of(STEP);
+    in_shares(len, step, most.min(processors), work)
+}
+
+/// The same in as many shares.
+fn in_shares<T: Send>(len: u64, step: u64, shares: u64, work: impl Fn(Range<u64>) -> T + Sync) -> Vec<T> {
+    let size = len.div_ceil(shares).next_multiple_of(step);
     let share = |i: u64| (i * size).min(len)..((i + 1) * size).min(len);
     thread::scope(|scope| {
         let work = &work;
@@ -29,7 +39,7 @@ pub(crate) fn for_shares<T: Send>(len: u64, work: impl Fn(Range<u64>) -> T + Syn
     })
 }
 
-/// Does one thing on another thread while this one does the other.
+/// Does `beside` on another thread while this one does `here`; after it if there is no thread to be had.
 pub(crate) fn both<A: Send, B>(beside: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
         let thread = spawn(scope, &beside);
@@ -53,16 +63,25 @@ pub(crate) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 
 #[cfg(test)]
 mod tests {
-    use super::{FEWEST, STEP, both, for_shares};
+    use super::{both, for_shares, in_shares};
 
     #[test]
     fn shares_are_the_whole_in_order() {
-        for len in [0, 1, STEP, FEWEST - 1, FEWEST, 2 * FEWEST + 1, 5 * FEWEST + 77] {
-            let shares = for_shares(len, |share| share);
-            assert_eq!((shares[0].start, shares[shares.len() - 1].end), (0, len));
-            assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
-            assert!(shares.iter().all(|share| share.start % STEP == 0));
+        for (len, step) in [(0, 1), (1, 1), (1, 64), (1000, 1), (1000, 64), (1001, 512), (5000, 7)] {
+            for shares in 1..=5 {
+                let ranges = in_shares(len, step, shares, |range| range);
+                assert_eq!(ranges.len() as u64, shares);
+                assert!(ranges.iter().flat_map(Clone::clone).eq(0..len));
+                assert!(ranges.iter().all(|range| range.start % step == 0 || range.start == len));
+            }
         }
+    }
+
+    #[test]
+    fn little_is_done_at_once_and_much_adds_up() {
+        assert_eq!(for_shares(1000, 1, |range| (range.start, range.end)), [(0, 1000)]);
+        let much = 5_000_001;
+        assert_eq!(for_shares(much, 64, |range| range.end - range.start).into_iter().sum::<u64>(), much);
     }
 
     #[test]

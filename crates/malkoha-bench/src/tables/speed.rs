@@ -236,7 +236,8 @@ fn scale(record: &Record) -> Table {
 fn store(record: &Record) -> Table {
     let ways = distinct(record, "way");
     let title = "MB/s, and in brackets the share of what a plain copy of the same bytes gets in the same turn: a copy in \
-                 memory for bytes, a file written and synced for `save`, a file read from the page cache for the others";
+                 memory for bytes, a file written and synced for `save`, a file read for the others, from the page cache \
+                 or from the disk. Plain copies, too, lie on pages of 2 MiB";
     let mut table = Table::new(title, &["filter", "MB"]);
     table.columns.extend(ways.iter().map(ToString::to_string));
     for filter in filters(record) {

@@ -9,7 +9,10 @@
 //!
 //! The spare words let every field be read by one load of 8 or 16 bytes from the byte it begins in, without
 //! asking how far it reaches. Large buffers lie on 2 MiB pages where the system has them.
-#![expect(unsafe_code, reason = "chosen alignment and pages, loads across words, and prefetching")]
+#![expect(
+    unsafe_code,
+    reason = "chosen alignment and pages, loads across words, words as bytes, and prefetching"
+)]
 
 use core::fmt;
 use core::ops::{Deref, DerefMut, Range};
@@ -255,9 +258,10 @@ pub(crate) fn bytes_of(words: &[u64]) -> &[u8] {
     unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }
 
-/// The same to be written to: all bytes are words.
+/// The same, to be written to.
 pub(crate) fn bytes_of_mut(words: &mut [u64]) -> &mut [u8] {
-    // SAFETY: as in `bytes_of`, every value of the bytes is one of the words, and the borrow is handed on.
+    // SAFETY: as in `bytes_of`; whatever bytes are written are valid words; and the words are borrowed mutably for as
+    // long as their bytes are.
     unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 

@@ -5,13 +5,14 @@
 //!   key i           pattern, compare or set
 //! ```
 //!
-//! Tables that stay in the cache need none of this.
+//! Where the table stays in the cache nothing is asked for: lookups go through `in_cache.rs`, inserts one after the
+//! other.
 //!
 //! The number of choices is compiled in, and the whole loop is compiled for several CPUs.
 
 use crate::bits::cpu::{Cpu, Vectors, Work};
+use crate::in_cache::answer_each;
 use crate::key::KeyHash;
-use crate::near::answer_each;
 
 use super::blocked::{Blocked, Homes, View};
 use super::pattern::Scatter;
@@ -77,7 +78,7 @@ impl<P: Scatter, K, H: Fn(&K) -> KeyHash, const C: usize> Work for LookUp<'_, P,
 
     #[inline(always)]
     fn run(mut self, vectors: impl Vectors) {
-        if !self.view.is_near() {
+        if !self.view.stays_in_cache() {
             // As many as keys: said here, it need not be asked in the loop.
             self.answers = &mut self.answers[..self.keys.len()];
             return each::<C>(self, vectors);
@@ -116,7 +117,7 @@ impl<P: Scatter, const C: usize> Work for Insert<'_, P, C> {
 
     #[inline(always)]
     fn run(self, vectors: impl Vectors) {
-        if !self.filter.view().is_near() {
+        if !self.filter.view().stays_in_cache() {
             return each::<C>(self, vectors);
         }
         for hash in self.hashes {

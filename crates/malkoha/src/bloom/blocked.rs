@@ -16,9 +16,9 @@ use crate::bits::cpu::{Cpu, Portable, Vectors};
 use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, Words, prefetch_block};
 use crate::engine::{Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
+use crate::in_cache::stays_in_cache;
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
-use crate::near::is_near;
 use crate::reduce::last_draw;
 
 use super::batch::{Insert, LookUp};
@@ -27,7 +27,7 @@ use super::estimate;
 use super::fill::Fill;
 use super::layout::{BlockedLayout, with_equal_hashes};
 use super::pattern::{Draws, Scatter};
-use super::plain::{audit_count, ones, set_bits};
+use super::plain::{audit_count, count_set, set_bits};
 
 /// The most candidate blocks of a key.
 pub(crate) const MOST_CHOICES: u8 = 4;
@@ -80,8 +80,8 @@ pub(super) struct View<'a, P> {
 impl<P: Scatter> View<'_, P> {
     /// Whether the table is so small that it stays in the cache.
     #[inline(always)]
-    pub(super) fn is_near(&self) -> bool {
-        is_near(size_of_val(self.words))
+    pub(super) fn stays_in_cache(&self) -> bool {
+        stays_in_cache(size_of_val(self.words))
     }
 
     #[inline(always)]
@@ -277,11 +277,15 @@ impl<P: Scatter> Blocked<P> {
     #[must_use]
     pub fn fill(&self) -> Fill {
         let bits = self.layout.blocks * u64::from(BLOCK_BITS);
-        Fill { set: self.set_bits(), bits, rate: self.rate_from_fill() }
+        Fill { set: self.count_set(), bits, rate: self.rate_from_fill() }
     }
 
-    fn set_bits(&self) -> u64 {
-        ones(&self.words)
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "geometry checks that the table fits the address space"
+    )]
+    fn count_set(&self) -> u64 {
+        count_set(self.words.blocks()[..self.layout.blocks as usize].as_flattened())
     }
 
     /// An estimate of the number of different keys: the number for which these set bits are expected. Reads
@@ -291,7 +295,7 @@ impl<P: Scatter> Blocked<P> {
     /// would have.
     #[must_use]
     pub fn estimate_keys(&self) -> f64 {
-        estimate::keys(&self.layout, self.set_bits())
+        estimate::keys(&self.layout, self.count_set())
     }
 }
 

@@ -113,7 +113,7 @@ impl Bloom {
     #[must_use]
     pub fn fill(&self) -> Fill {
         let BloomLayout { bits, key_bits } = self.layout;
-        let set = ones(&self.words);
+        let set = count_set(&self.words);
         let rate = (set as f64 / bits as f64).powi(key_bits.cast_signed());
         Fill { set, bits, rate: with_equal_hashes(rate, self.len) }
     }
@@ -188,10 +188,10 @@ impl Engine for Bloom {
     }
 }
 
-/// The bits that are set.
-pub(super) fn ones(words: &[u64]) -> u64 {
-    struct Ones<'a>(&'a [u64]);
-    impl Work for Ones<'_> {
+/// How many bits are set.
+pub(super) fn count_set(words: &[u64]) -> u64 {
+    struct CountSet<'a>(&'a [u64]);
+    impl Work for CountSet<'_> {
         const WIDE: bool = true;
         type Output = u64;
 
@@ -200,14 +200,14 @@ pub(super) fn ones(words: &[u64]) -> u64 {
             self.0.iter().map(|word| u64::from(word.count_ones())).sum()
         }
     }
-    Cpu::detect().run(Ones(words))
+    Cpu::detect().run(CountSet(words))
 }
 
 /// Refuses a number of keys that cannot have set the bits of these words.
 pub(super) fn audit_count(len: u64, words: &[u64], key_bits: u32) -> Result<(), Flaw> {
     #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: shares of a slice")]
-    let share = |range: Range<u64>| ones(&words[range.start as usize..range.end as usize]);
-    let set: u64 = for_shares(words.len() as u64, share).into_iter().sum();
+    let share = |range: Range<u64>| count_set(&words[range.start as usize..range.end as usize]);
+    let set: u64 = for_shares(words.len() as u64, 1, share).into_iter().sum();
     let most = len.saturating_mul(u64::from(key_bits));
     if set <= most && (len == 0) == (set == 0) {
         return Ok(());

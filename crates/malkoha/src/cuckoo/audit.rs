@@ -23,9 +23,11 @@ const BLOCK_WORDS: usize = 512;
 pub(super) fn audit(words: &Words, layout: &CuckooLayout) -> Result<u64, Flaw> {
     let table = Audit { words, layout, essential: essential_bits(layout), cpu: Cpu::detect() };
     if layout.kind.is_sorted() {
-        return for_shares(layout.places, |places| table.buckets(places)).into_iter().sum();
+        let shares = for_shares(layout.places, BLOCK_WORDS as u64, |places| table.buckets(places));
+        return shares.into_iter().sum();
     }
-    let shares = for_shares(layout.slots, |slots| match table.essential {
+    // Blocks begin at the same slots whatever the shares are, and so does what is said of a flaw.
+    let shares = for_shares(layout.slots, slots_in_a_block(layout.tag.bits), |slots| match table.essential {
         Some(essential) => table.lanes(slots, essential),
         None => table.slots(slots),
     });
@@ -47,6 +49,18 @@ fn essential_bits(layout: &CuckooLayout) -> Option<u64> {
     layout.tag.essential_bits().filter(|_| layout.fingerprints == layout.tag.fingerprints())
 }
 
+/// Tags of so many bits that one load has. A field of up to 57 bits is in 8 bytes wherever it begins; where tags
+/// fill words, so are 64.
+fn in_a_load(bits: u32) -> u32 {
+    if 64 % bits == 0 { 64 / bits } else { (57 / bits).max(1) }
+}
+
+/// Slots that are looked at before anything is decided. Each lane counts its own tags, which it can as long as they
+/// are fewer than its values.
+fn slots_in_a_block(bits: u32) -> u64 {
+    mask(bits).min(BLOCK_WORDS as u64) * u64::from(in_a_load(bits))
+}
+
 struct Audit<'a> {
     words: &'a Words,
     layout: &'a CuckooLayout,
@@ -55,22 +69,18 @@ struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    /// Counts the tags of these slots, the first of which begins where a word does, a block of loads at a
-    /// time.
+    /// Counts the tags of these slots, which begin where a block does, a block at a time.
     fn lanes(&self, slots: Range<u64>, essential: u64) -> Result<u64, Flaw> {
         let bits = self.layout.tag.bits;
-        // A field of up to 57 bits is in 8 bytes wherever it begins; where tags fill words, so are 64.
-        let in_a_load = if 64 % bits == 0 { 64 / bits } else { (57 / bits).max(1) };
+        let in_a_load = in_a_load(bits);
         let width = in_a_load * bits;
         let ones = lanes::ones(bits, in_a_load);
         let look = LookAtLanes { loads: &[], bits, ones, essential: essential.wrapping_mul(ones) };
-        // Each lane counts its own tags, which it can as long as they are fewer than its values.
-        let in_a_block = mask(bits).min(BLOCK_WORDS as u64);
         let whole = slots.start + (slots.end - slots.start) / u64::from(in_a_load) * u64::from(in_a_load);
         let mut block = [0; BLOCK_WORDS];
         let (mut slot, mut occupied) = (slots.start, 0);
         while slot < whole {
-            let end = whole.min(slot + in_a_block * u64::from(in_a_load));
+            let end = whole.min(slot + slots_in_a_block(bits));
             let bits_of_block = slot * u64::from(bits)..end * u64::from(bits);
             let loads = self.loads(bits_of_block, width, &mut block);
             let (counts, sound) = self.cpu.run(LookAtLanes { loads, ..look });
@@ -156,27 +166,28 @@ impl Audit<'_> {
         let bits = places.start * u64::from(width)..places.end * u64::from(width);
         let (mut block, mut uppers) = ([0; BLOCK_WORDS], [0; BLOCK_WORDS]);
         let mut beyond = 0;
-        let mut filled = 0;
-        let mut put_upper = |number: u64| {
+        let mut decode_upper = |number: u64| {
             beyond |= (QUADRUPLES - 1).wrapping_sub(number);
-            uppers[filled] = decode(number);
-            filled += 1;
+            decode(number)
         };
-        let (rests, shift) = if width <= 57 || width == 64 {
+        // Number and rests come by one load where a bucket fits one.
+        let (others, shift) = if width <= 57 || width == 64 {
             let buckets = self.loads(bits, width, &mut block);
-            for bucket in buckets {
-                put_upper(bucket & mask(NUMBER_BITS));
+            for (upper, bucket) in uppers.iter_mut().zip(buckets) {
+                *upper = decode_upper(bucket & mask(NUMBER_BITS));
             }
             (buckets, NUMBER_BITS)
         } else {
-            for (load, bit) in block.iter_mut().zip(bits.step_by(width as usize)) {
-                put_upper(self.words.read(bit, NUMBER_BITS));
-                *load = self.words.read(bit + u64::from(NUMBER_BITS), 4 * rest);
+            let begins = bits.step_by(width as usize);
+            for ((upper, rests), begin) in uppers.iter_mut().zip(&mut block).zip(begins) {
+                *upper = decode_upper(self.words.read(begin, NUMBER_BITS));
+                *rests = self.words.read(begin + u64::from(NUMBER_BITS), 4 * rest);
             }
             (&block[..], 0)
         };
-        let buckets = (&uppers[..filled], &rests[..filled]);
-        let (occupied, wrong) = self.cpu.run(LookAtBuckets { buckets, shift, rest, essential, fingerprints });
+        let uppers = &uppers[..index(places.end - places.start)];
+        let look = LookAtBuckets { uppers, others, shift, rest, essential, fingerprints };
+        let (occupied, wrong) = self.cpu.run(look);
         (occupied, (beyond | wrong) >> 63 == 0)
     }
 
@@ -244,8 +255,10 @@ impl Work for LookAtLanes<'_> {
 /// what the buckets hold, and comparisons are subtractions: so the compiler looks at several buckets at a
 /// time.
 struct LookAtBuckets<'a> {
-    buckets: (&'a [u64], &'a [u64]),
-    /// Where the other bits begin, and how many there are for a tag.
+    /// The highest four bits of the four tags of each bucket.
+    uppers: &'a [u64],
+    /// The other bits of each bucket, which begin at bit `shift`, `rest` of them for a tag.
+    others: &'a [u64],
     shift: u32,
     rest: u32,
     /// The bits of a fingerprint, which counts from 1, and the last of them.
@@ -261,8 +274,8 @@ impl Work for LookAtBuckets<'_> {
     fn run(self, _: impl Vectors) -> (u64, u64) {
         let rest = self.rest;
         let (mut occupied, mut wrong) = (0, 0u64);
-        for (upper, all) in self.buckets.0.iter().zip(self.buckets.1) {
-            let all = all >> self.shift;
+        for (upper, bucket) in self.uppers.iter().zip(self.others) {
+            let all = bucket >> self.shift;
             let tag = |i: u32| (upper >> (4 * i) & 15) << rest | (all >> (i * rest) & mask(rest));
             let tags = [tag(0), tag(1), tag(2), tag(3)];
             for i in 0..3 {
@@ -283,4 +296,10 @@ impl Work for LookAtBuckets<'_> {
 #[inline(always)]
 fn is_not_zero(number: u64) -> u64 {
     number.wrapping_neg() >> 63
+}
+
+/// A number of buckets of a block.
+#[allow(clippy::cast_possible_truncation, reason = "32-bit targets: a block is short")]
+fn index(number: u64) -> usize {
+    number as usize
 }

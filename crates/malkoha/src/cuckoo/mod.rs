@@ -43,8 +43,8 @@ use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
+use crate::in_cache::{answer_each, stays_in_cache};
 use crate::key::{KeyHash, KeyHasher};
-use crate::near::{answer_each, is_near};
 use crate::values::Values;
 use bulk::{Again, Batch};
 use place::Place;
@@ -331,8 +331,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.look_up(hashes, |hash| *hash, answers);
     }
 
-    /// Answers for every key, asking for the memory of later ones while it looks at earlier ones. Keys are
-    /// hashed on the way, so that this too is done while memory is on its way.
+    /// Answers for every key. In tables beyond the cache the memory of later keys is asked for while earlier ones are
+    /// looked at, and keys are hashed in the same loop, so that this too is done while memory is on its way.
     #[inline(always)]
     fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
@@ -360,7 +360,7 @@ impl<P: Placement, T: Table, K, H: Fn(&K) -> KeyHash> Work for LookUp<'_, P, T, 
     #[inline(always)]
     fn run(self, _: impl Vectors) {
         let Self { filter, keys, hash, answers } = self;
-        if is_near(filter.table.words().bytes()) {
+        if stays_in_cache(filter.table.words().bytes()) {
             let holds = |hash| filter.in_table(filter.homes(hash));
             return answer_each(keys, hash, answers, filter.cpu, holds);
         }

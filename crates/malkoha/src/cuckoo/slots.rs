@@ -14,13 +14,16 @@
 
 use core::hint::select_unpredictable;
 
-use crate::bits::words::mask;
+use crate::bits::words::{LINE_BYTES, mask};
 use crate::bits::{Words, lanes};
 
 use super::layout::CuckooLayout;
 use super::place::Place;
 use super::table::{Entry, Swap, Table};
 use super::tag::{Anatomy, Side, Tag};
+
+/// Bits of a cache line.
+const LINE_BITS: u64 = 8 * LINE_BYTES as u64;
 
 /// A comparison of whole tags: every bit is relevant.
 const ALL: u64 = u64::MAX;
@@ -367,11 +370,14 @@ impl<S: Shape> Table for Slots<S> {
     #[inline(always)]
     fn prefetch(&self, place: Place) {
         let search = self.shape.search();
-        self.words.prefetch(self.bit(place, 0));
-        // Whole buckets fit a line if their width is a power of two; all else may reach into the next one.
+        let (first, last) = (self.bit(place, 0), self.bit(place, search.l) - 1);
+        self.words.prefetch(first);
+        // Whole buckets fit a line if their width is a power of two; all else may reach into the next one. Windows
+        // seldom do, and to ask for their line twice costs more than the branch.
         let width = search.l * search.tag.bits;
-        if search.stride == 1 || !width.is_power_of_two() || width > 512 {
-            self.words.prefetch(self.bit(place, search.l) - 1);
+        let may_reach_on = search.stride == 1 || !width.is_power_of_two() || width > 512;
+        if may_reach_on && (search.stride > 1 || first / LINE_BITS != last / LINE_BITS) {
+            self.words.prefetch(last);
         }
     }
 

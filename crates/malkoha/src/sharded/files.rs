@@ -60,7 +60,10 @@ impl Sharded {
         store::from_bytes(bytes, Self::read)
     }
 
-    /// Writes the bytes of [`to_bytes`](Self::to_bytes) piece by piece, without a second copy of the filter.
+    /// Writes the bytes of [`to_bytes`](Self::to_bytes) without a second copy of the filter.
+    ///
+    /// Nobody can insert or remove while `out` is written to, `out` itself included: one that did would wait
+    /// for ever.
     pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
         self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), &error))
     }

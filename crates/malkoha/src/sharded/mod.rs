@@ -11,7 +11,8 @@
 //!
 //! The invariant: a key has one shard, and a shard is only touched under its lock or through `&mut`. A thread
 //! waits for a lock only while it holds none, or holds those of lower numbers; so no two wait for each other.
-//! No code of the caller runs while a lock is held: keys are hashed before.
+//! No code of the caller runs while a lock is held, for keys are hashed before; except what
+//! [`Sharded::write_to`] writes to, which runs under locks for reading.
 
 mod batch;
 mod bulk;

@@ -119,8 +119,10 @@ impl Filter {
     }
 
     /// Reads a filter from a file and verifies all of it. What does not come from [`save`](Self::save), or
-    /// was damaged since, is refused with an error that says what and where. Large filters are read and
-    /// verified by several threads, if there are any to be had.
+    /// was damaged since, is refused with an error that says what and where.
+    ///
+    /// Here and wherever filters are read, written or verified, large ones are by several threads, if there
+    /// are any to be had; they end before the call does.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         open(path.as_ref(), Self::read)
     }
@@ -152,7 +154,8 @@ impl Filter {
         from_bytes(bytes, Self::read)
     }
 
-    /// Writes the bytes of [`to_bytes`](Self::to_bytes) piece by piece, without a second copy of the filter.
+    /// Writes the bytes of [`to_bytes`](Self::to_bytes) without a second copy of the filter. A large table is
+    /// given to `out` in one call.
     ///
     /// ```
     /// let filter = malkoha::Spec::new(1000, 0.001).build()?;

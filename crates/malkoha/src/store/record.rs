@@ -114,9 +114,9 @@ impl Opening {
     }
 }
 
-/// A number of words or bytes of a table in memory.
+/// A number of words of a table in memory.
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: the table is in memory")]
-pub(super) fn index(number: u64) -> usize {
+fn index(number: u64) -> usize {
     number as usize
 }
 

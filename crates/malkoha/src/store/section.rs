@@ -21,11 +21,11 @@ use crate::threads::{both, spawn};
 
 use super::format::{CHECKSUM_BYTES, Form, LINE_BYTES, MAGIC, PREFIX_BYTES, VERSION};
 
-/// Bytes that are read and written at a time: few enough to stay in the cache between hashing and copying.
+/// Bytes that are read or written at a time: few enough to be in the cache still when they are hashed.
 pub(super) const CHUNK_BYTES: usize = 1 << 16;
 
-/// Bytes from which on a table is worth a second thread.
-const MANY_BYTES: usize = 1 << 22;
+/// Bytes from which on a table is worth a second thread (`malkoha-bench store`).
+pub(super) const MANY_BYTES: usize = 1 << 22;
 
 /// Bytes of the longest padding and a checksum.
 const MOST_TAIL_BYTES: usize = 72;
@@ -70,9 +70,12 @@ impl<'a> SectionWriter<'a> {
 
     /// Writes a table. A large one is hashed while it is written.
     pub(super) fn put_words(&mut self, words: &[u64]) -> io::Result<()> {
-        let bytes = bytes_of(words);
-        if bytes.len() < MANY_BYTES || cfg!(target_endian = "big") {
+        if cfg!(target_endian = "big") {
             return self.put_numbers(words);
+        }
+        let bytes = bytes_of(words);
+        if bytes.len() < MANY_BYTES {
+            return bytes.chunks(CHUNK_BYTES).try_for_each(|chunk| self.put(chunk));
         }
         let (hash, out) = (&self.hash, &mut *self.out);
         let (hash, written) = both(|| updated(hash.clone(), bytes), || out.write_all(bytes));
@@ -202,11 +205,13 @@ impl<'a> Input<'a> {
         before: u64,
         words: &mut [u64],
     ) -> Result<(), Error> {
+        debug_assert!(self.prefix.is_none(), "a table is never first");
         let bytes = size_of_val(words);
         self.need_section(name, bytes as u64)?;
         let mut hash = Xxh3::with_seed(before);
-        // The pages of a new table cost the system more time than reading and hashing do. So, of a large one,
-        // another thread asks for most of them while this one reads to the others.
+        // Clearing the pages of a new table takes longer than reading and hashing it (docs/DESIGN.md, "Files"). So, of a
+        // large one, another thread asks for the last five eighths of them while this one reads to the others: then
+        // both end at about the same time.
         let front = if bytes < MANY_BYTES { 0 } else { words.len() / 8 * 3 };
         let (front, back) = words.split_at_mut(front);
         thread::scope(|scope| {
@@ -270,16 +275,16 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Verifies a section that is in memory, with so much content, and begins at a byte of its input.
+/// Verifies a section of an input that is in memory, given its name and where it begins.
 pub(super) fn verify_section(
     section: (&'static str, u64),
-    content: usize,
-    before: u64,
-    bytes: &[u8],
+    (content, before): (u64, u64),
+    input: &[u8],
 ) -> Result<(), Error> {
-    let (content, tail) = bytes.split_at(content);
-    let hash = updated(Xxh3::with_seed(before), content);
-    verify_tail(section, content.len() as u64, hash, tail).map(|_| ())
+    let begin = smaller(section.1, usize::MAX);
+    let bytes = &input[begin..][..smaller(section_bytes(content).unwrap_or(u64::MAX), usize::MAX)];
+    let (head, tail) = bytes.split_at(smaller(content, usize::MAX));
+    verify_tail(section, content, updated(Xxh3::with_seed(before), head), tail).map(|_| ())
 }
 
 /// Verifies what stands behind the content of a section, and returns the checksum.
@@ -302,6 +307,7 @@ fn verify_tail(
     Ok(got)
 }
 
+/// The hash, with more bytes.
 fn updated(mut hash: Xxh3, bytes: &[u8]) -> Xxh3 {
     hash.update(bytes);
     hash

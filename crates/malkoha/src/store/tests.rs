@@ -80,10 +80,10 @@ fn absurd_counts_are_refused_before_anything_is_read() {
     }
 }
 
-/// A filter whose table is large enough that threads of its own hash and audit it.
+/// A filter whose table is large enough for a second thread when it is read, written and looked at.
 fn large(kind: Kind) -> Filter {
-    let mut filter = Spec::new(5_000_000, 0.01).kind(kind).build().unwrap();
-    assert!(filter.geometry().bytes() > 1 << 22);
+    let mut filter = Spec::new(15_000_000, 0.01).kind(kind).build().unwrap();
+    assert!(filter.geometry().bytes() > 1 << 24);
     filter.insert_slice(&(0..1000u64).collect::<Vec<_>>()).unwrap();
     filter
 }
@@ -122,7 +122,28 @@ fn section_of(filter: &Filter) -> usize {
     usize::try_from(filter.geometry().bytes() + 64).unwrap()
 }
 
-/// An input that ends before it should, while another thread hashes what was read of it.
+#[test]
+fn large_files_are_mapped_and_verified() {
+    let folder = std::env::temp_dir().join(format!("malkoha-large-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("large.malkoha");
+    for kind in [Kind::Sorted, Kind::Bloom] {
+        let filter = large(kind);
+        filter.save(&path).unwrap();
+        assert!(Filter::open(&path).unwrap() == filter);
+        Filter::map(&path).unwrap().verify().unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        assert!(bytes == filter.to_bytes().unwrap());
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let error = Filter::map(&path).unwrap().verify().unwrap_err();
+        assert!(matches!(error, Error::Corrupt { part: "table", .. }), "{kind}: {error}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// An input that ends before it should, while another thread asks for the pages of the rest.
 #[test]
 fn a_large_table_that_ends_while_it_is_read_is_an_error() {
     let bytes = large(Kind::Sorted).to_bytes().unwrap();

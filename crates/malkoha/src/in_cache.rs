@@ -7,15 +7,15 @@ use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::key::KeyHash;
 
 /// Bytes of a table that a second-level cache holds, where lookups that follow each other hide its delay.
-const NEAR_BYTES: usize = 1 << 20;
+const CACHE_BYTES: usize = 1 << 20;
 
 /// How many keys are hashed together.
 const TOGETHER: usize = 64;
 
 /// Whether a table of so many bytes stays in the cache.
 #[inline(always)]
-pub(crate) const fn is_near(bytes: usize) -> bool {
-    bytes <= NEAR_BYTES
+pub(crate) const fn stays_in_cache(bytes: usize) -> bool {
+    bytes <= CACHE_BYTES
 }
 
 /// Answers for every key of a slice what `holds` says of its hash; as many answers as keys.
