@@ -68,7 +68,8 @@ pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Erro
         let mut chapter = String::new();
         for exhibit in exhibits {
             let Ok(record) = Record::read(&folders.records, exhibit.name) else { continue };
-            let _ = write!(chapter, "### {}: {}\n\n{}", exhibit.number, exhibit.title, origin(&record));
+            let origin = origin(&record, &command(exhibit.name, record.fact("parameters")));
+            let _ = write!(chapter, "### {}: {}\n\n{origin}", exhibit.number, exhibit.title);
             for (at, piece) in (exhibit.show)(&record).into_iter().enumerate() {
                 match piece {
                     Piece::Text(words) => chapter.extend([&words[..], "\n\n"]),
@@ -112,12 +113,17 @@ Machines differ, and the same machine differs from minute to minute: what counts
 
 ";
 
+/// What measures one exhibit again, which was perhaps measured together with others.
+fn command(name: &str, parameters: &str) -> String {
+    let size = parameters.split(' ').find(|word| ["--tiny", "--quick", "--full"].contains(word));
+    format!("all {} {name}", size.unwrap_or("--quick"))
+}
+
 /// Where a record comes from, as a paragraph.
-fn origin(record: &Record) -> String {
+fn origin(record: &Record, command: &str) -> String {
     let commit = record.fact("commit");
     format!(
-        "`malkoha-bench {}`, {}, commit {}, {}, {}, load average {} when it began.\n\n",
-        record.fact("parameters"),
+        "`malkoha-bench {command}`, {}, commit {}, {}, {}, load average {} when it began.\n\n",
         record.fact("machine"),
         &commit[..commit.len().min(12)],
         record.fact("compiler"),

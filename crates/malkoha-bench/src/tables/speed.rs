@@ -51,7 +51,7 @@ pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
         ("Keeping filters", &records.store, vec![store(&records.store)]),
     ];
     for (title, record, tables) in sections {
-        text.extend(["### ", title, "\n\n", &origin(record)]);
+        text.extend(["### ", title, "\n\n", &origin(record, record.fact("parameters"))]);
         for table in tables {
             if !table.title.is_empty() {
                 text.extend([&table.title[..], ":\n\n"]);

@@ -16,7 +16,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     paper: Paper::Bloom,
     number: "Figure 3",
     title: "set bits that a block may have, and bits of a key that coincide",
-    minutes: (0.2, 2.0),
+    minutes: (0.2, 0.5),
     run,
     show,
     check,

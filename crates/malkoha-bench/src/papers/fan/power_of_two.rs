@@ -15,7 +15,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     paper: Paper::Fan,
     number: "False negatives",
     title: "a number of buckets that is no power of two",
-    minutes: (0.3, 2.0),
+    minutes: (0.3, 0.5),
     run,
     show,
     check,
