@@ -18,7 +18,7 @@ use crate::table::{Cell, Table};
 use crate::wish::{Choice, Wish};
 
 /// What is measured, each with the plain copy it is compared with.
-const WAYS: [(&str, &str); 11] = [
+pub(crate) const WAYS: [(&str, &str); 11] = [
     ("copy in memory", "copy in memory"),
     ("to_bytes", "copy in memory"),
     ("from_bytes", "copy in memory"),
