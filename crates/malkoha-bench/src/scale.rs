@@ -2,7 +2,7 @@
 //!
 //! Filters are built from all of their keys at once, to the planned load, on one or several threads, and then
 //! asked for slices of keys, half of them present, by one thread. The keys lie in memory beside the filter, 8
-//! bytes each, and the build takes room for 16 bytes for each of at most 2^24 keys.
+//! bytes each, and the build takes room for 9 bytes for each of an eighth of the keys.
 
 use std::error::Error;
 use std::time::Duration;

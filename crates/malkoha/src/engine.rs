@@ -1,9 +1,10 @@
 //! The face that every filter shows inside this crate, and what it counts.
 
 use crate::bloom::Fill;
-use crate::error::{Error, Full};
+use crate::error::{Error, Full, FullAt};
 use crate::filter::Filter;
 use crate::key::{KeyHash, KeyHasher};
+use crate::regions::{Again, Order, Regions};
 use crate::values::Values;
 
 /// What became of a key that was to be stored only once.
@@ -100,28 +101,30 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
     /// Asks for the memory that a hash will need.
     fn prefetch(&self, hash: KeyHash);
 
-    /// Stores all keys in the order that suits the memory; `sorted` is room for as many hashes. If one of
-    /// them finds no place the content is to be restored by the caller. `None` if there is no better order
-    /// than the given one.
-    fn insert_bulk(
-        &mut self,
-        hashes: &[KeyHash],
-        sorted: &mut Vec<KeyHash>,
-        threads: usize,
-    ) -> Option<Result<(), Full>> {
-        let _ = (hashes, sorted, threads);
-        None
+    /// Stores keys one by one. If one of them finds no place, says how many did before it.
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
+        for (i, hashes) in hashes.chunks(BATCH).enumerate() {
+            for hash in hashes {
+                self.prefetch(*hash);
+            }
+            for (j, hash) in hashes.iter().enumerate() {
+                self.insert(*hash).map_err(|Full| FullAt { done: i * BATCH + j })?;
+            }
+        }
+        Ok(())
     }
 
-    /// Like `insert_bulk`, but keys that are already there are left out.
-    fn insert_unique_bulk(
-        &mut self,
-        hashes: &[KeyHash],
-        sorted: &mut Vec<KeyHash>,
-        threads: usize,
-    ) -> Option<Result<(), Full>> {
-        let _ = (hashes, sorted, threads);
-        None
+    /// The order in which the next of so many keys are best stored, and how many of them; `None` if there is no
+    /// better order than the given one, for all of them. May make room for them, and says if it cannot.
+    fn order(&mut self, keys: u64, again: Again) -> Result<Option<Order>, Full> {
+        let _ = (keys, again);
+        Ok(None)
+    }
+    /// Stores keys that were sorted in the order that was asked for; there are values only for filters that have
+    /// them, and they have been checked. If a key finds no place the content is to be restored by the caller.
+    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
+        let _ = (keys, again, threads);
+        unreachable!("only for filters that have an order");
     }
 
     /// Stores one copy of a key with a value. This and the three that follow are refused by filters without
@@ -145,18 +148,6 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         let _ = (hash, value);
         Err(Error::NoValues)
     }
-    /// Like `insert_bulk`, each key with its value; the values have been checked.
-    fn insert_bulk_with(
-        &mut self,
-        hashes: &[KeyHash],
-        values: &[u16],
-        sorted: &mut Vec<KeyHash>,
-        threads: usize,
-    ) -> Option<Result<(), Full>> {
-        let _ = (hashes, values, sorted, threads);
-        None
-    }
-
     /// A hash and the value of every stored copy; the filter cannot tell the hash from that of the key that
     /// was stored. `None` if this kind of filter does not know.
     fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {

@@ -1,10 +1,11 @@
 //! `Filter`: the built one, whatever its kind.
 
+mod bulk;
 mod values;
 
 use core::fmt;
 
-use crate::bits::{Words, pages};
+use crate::bits::Words;
 use crate::bloom::Fill;
 use crate::chain::Chain;
 use crate::engine::{Counters, Engine, Inserted};
@@ -32,12 +33,6 @@ pub(crate) fn ask_in_chunks<K: Key>(
         ask(&hashes[..keys.len()], answers);
     }
 }
-
-/// Threads beyond which none is of use: there are not more parts of a table.
-const MOST_THREADS: usize = 16;
-
-/// Keys that are sorted by place at a time when many are stored at once.
-pub(crate) const BULK: usize = 1 << 24;
 
 /// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
 ///
@@ -181,12 +176,15 @@ impl Filter {
 
     /// Stores every key of a slice, in order, and stops at the first for which there is no room.
     pub fn insert_slice<K: Key>(&mut self, keys: &[K]) -> Result<(), FullAt> {
-        let mut done = 0;
-        self.each_mut(keys, |engine, hash| {
-            engine.insert(hash).map_err(|Full| FullAt { done })?;
-            done += 1;
-            Ok(())
-        })
+        let mut hashes = [KeyHash::from_raw(0); CHUNK];
+        for (i, keys) in keys.chunks(CHUNK).enumerate() {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = key.hash(&self.hasher);
+            }
+            let stored = self.engine.insert_batch(&hashes[..keys.len()]);
+            stored.map_err(|FullAt { done }| FullAt { done: i * CHUNK + done })?;
+        }
+        Ok(())
     }
 
     /// Stores every key of a slice that is not there yet, in order, and appends to `answers` what became of
@@ -211,110 +209,6 @@ impl Filter {
             done += 1;
             Ok(())
         })
-    }
-
-    /// Stores all keys of a slice, in whatever order suits the memory, on so many threads. If one of them
-    /// finds no place, none is stored and the filter is as it was, bit for bit.
-    ///
-    /// In filters larger than the caches, with places that are near each other ([`Offsets::Local`] and
-    /// [`Offsets::Near`](crate::Offsets::Near), and [`Kind::Simplified`](crate::Kind::Simplified)), this is
-    /// several times quicker than one by one. The content depends on the keys and their order, not on the
-    /// number of threads. Needs room for 16 bytes a key, for at most 2^24 keys at a time, and a second table
-    /// if the filter is not empty.
-    ///
-    /// [`Offsets::Local`]: crate::Offsets::Local
-    ///
-    /// ```
-    /// let mut filter = malkoha::Spec::new(100_000, 0.001).build()?;
-    /// let keys: Vec<u64> = (0..100_000).collect();
-    /// filter.extend(&keys, 2).unwrap();
-    /// assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
-    /// # Ok::<(), malkoha::Error>(())
-    /// ```
-    pub fn extend<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
-        self.all_or_nothing(|filter| filter.extend_in_order_of_places(keys, threads.clamp(1, MOST_THREADS)))
-    }
-
-    /// Stores many keys as a whole: if some find no room, the content from before is there again.
-    fn all_or_nothing(&mut self, store: impl FnOnce(&mut Self) -> Result<(), Full>) -> Result<(), Full> {
-        // Bloom kinds never refuse. An empty filter that has grown is not what a cleared one is.
-        let restorable = !self.geometry.is_growing() && (self.is_empty() || self.geometry.kind().is_bloom());
-        let before = if restorable { None } else { Some(self.engine.clone_box()) };
-        store(self).inspect_err(|Full| {
-            let failures = self.engine.counters();
-            match before {
-                Some(engine) => self.engine = engine,
-                None => self.engine.clear(),
-            }
-            self.engine.count_on(failures);
-        })
-    }
-
-    /// Stores all keys of a slice that are not there yet, in whatever order suits the memory, on so many
-    /// threads, and says how many were stored. If one of them finds no place, those that were stored until
-    /// then stay, as with [`insert_unique_slice`](Self::insert_unique_slice).
-    ///
-    /// A key that was left out is not stored, and must not be removed: it may only look like a stored one.
-    /// The content depends on the keys and their order, not on the number of threads. As quick as
-    /// [`extend`](Self::extend) except for growing filters, and needs no second table.
-    ///
-    /// ```
-    /// let mut filter = malkoha::Spec::new(100_000, 0.001).build()?;
-    /// let keys: Vec<u64> = (0..200_000).map(|key| key / 2).collect();
-    /// let stored = filter.extend_unique(&keys, 2).unwrap();
-    /// assert!(stored <= 100_000, "every key once");
-    /// assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
-    /// # Ok::<(), malkoha::Error>(())
-    /// ```
-    pub fn extend_unique<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<u64, Full> {
-        let (before, threads) = (self.len(), threads.clamp(1, MOST_THREADS));
-        let (mut hashes, mut sorted, mut answers) = (Vec::new(), Vec::new(), Vec::new());
-        for keys in keys.chunks(BULK) {
-            self.hash_all(keys, &mut hashes, threads);
-            if let Some(stored) = self.engine.insert_unique_bulk(&hashes, &mut sorted, threads) {
-                stored?;
-            } else {
-                answers.clear();
-                self.insert_unique_slice(&hashes, &mut answers).map_err(|FullAt { .. }| Full)?;
-            }
-        }
-        Ok(self.len() - before)
-    }
-
-    /// The same as [`extend`](Self::extend), but what was stored stays if a key finds no room.
-    pub(crate) fn extend_in_order_of_places<K: Key + Sync>(
-        &mut self,
-        keys: &[K],
-        threads: usize,
-    ) -> Result<(), Full> {
-        let (mut hashes, mut sorted) = (Vec::new(), Vec::new());
-        for keys in keys.chunks(BULK) {
-            self.hash_all(keys, &mut hashes, threads);
-            let stored = self.engine.insert_bulk(&hashes, &mut sorted, threads);
-            stored.unwrap_or_else(|| self.insert_slice(&hashes).map_err(|FullAt { .. }| Full))?;
-        }
-        Ok(())
-    }
-
-    /// Hashes keys on several threads, in the stead of the hashes that were there.
-    fn hash_all<K: Key + Sync>(&self, keys: &[K], hashes: &mut Vec<KeyHash>, threads: usize) {
-        pages::resize(hashes, keys.len(), KeyHash::from_raw(0));
-        let share = keys.len().div_ceil(threads).max(CHUNK);
-        std::thread::scope(|scope| {
-            let mut shares = keys.chunks(share).zip(hashes.chunks_mut(share));
-            let last = shares.next_back();
-            let work = |keys: &[K], hashes: &mut [KeyHash]| {
-                for (key, hash) in keys.iter().zip(hashes) {
-                    *hash = key.hash(&self.hasher);
-                }
-            };
-            for (keys, hashes) in shares {
-                scope.spawn(move || work(keys, hashes));
-            }
-            if let Some((keys, hashes)) = last {
-                work(keys, hashes);
-            }
-        });
     }
 
     /// Answers for every key of a slice, in order. Much quicker than one by one if the filter is larger than

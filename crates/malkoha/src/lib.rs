@@ -149,6 +149,7 @@ mod larger;
 mod merge;
 mod rebuild;
 mod reduce;
+mod regions;
 mod search;
 mod select;
 mod sharded;

@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::num::NonZero;
 use std::panic::resume_unwind;
+use std::sync::Mutex;
 use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
 /// Slots, buckets or words that are worth a thread of their own: some hundred microseconds of work
@@ -39,6 +40,22 @@ fn in_shares<T: Send>(len: u64, step: u64, shares: u64, work: impl Fn(Range<u64>
     })
 }
 
+/// Does `work` for each item, on so many threads.
+pub(crate) fn for_each<T>(items: impl Iterator<Item = T> + Send, threads: usize, work: impl Fn(T) + Sync) {
+    let queue = Mutex::new(items);
+    let next = || queue.lock().expect("nobody panics with it").next();
+    let run = || {
+        while let Some(item) = next() {
+            work(item);
+        }
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map_while(|_| spawn(scope, run)).collect();
+        run();
+        others.into_iter().for_each(join);
+    });
+}
+
 /// Does `beside` on another thread while this one does `here`; after it if there is no thread to be had.
 pub(crate) fn both<A: Send, B>(beside: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
@@ -63,7 +80,7 @@ pub(crate) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 
 #[cfg(test)]
 mod tests {
-    use super::{both, for_shares, in_shares};
+    use super::{both, for_each, for_shares, in_shares};
 
     #[test]
     fn shares_are_the_whole_in_order() {
@@ -82,6 +99,15 @@ mod tests {
         assert_eq!(for_shares(1000, 1, |range| (range.start, range.end)), [(0, 1000)]);
         let much = 5_000_001;
         assert_eq!(for_shares(much, 64, |range| range.end - range.start).into_iter().sum::<u64>(), much);
+    }
+
+    #[test]
+    fn each_item_is_worked_on_once() {
+        for threads in [1, 2, 5] {
+            let mut items = [0; 100];
+            for_each(items.iter_mut().zip(1..), threads, |(item, number)| *item += number);
+            assert!(items.into_iter().eq(1..=100));
+        }
     }
 
     #[test]

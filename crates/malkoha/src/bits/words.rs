@@ -24,10 +24,11 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::error::Error;
 
-use super::pages::PAGE_BYTES;
-
 /// Bytes of a cache line, and the alignment of every table.
 pub(crate) const LINE_BYTES: usize = 64;
+
+/// Bytes of a large page.
+const PAGE_BYTES: usize = 2 << 20;
 
 /// Words beyond the last used one.
 const SPARE: u64 = 2;

@@ -15,7 +15,7 @@
 use crate::bits::cpu::{Cpu, Portable, Vectors};
 use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, Words, prefetch_block};
 use crate::engine::{Engine, Flaw, Inserted, Stashed};
-use crate::error::{Error, Full};
+use crate::error::{Error, Full, FullAt};
 use crate::in_cache::stays_in_cache;
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
@@ -329,15 +329,10 @@ impl<P: Scatter> Engine for Blocked<P> {
         });
     }
 
-    fn insert_bulk(
-        &mut self,
-        hashes: &[KeyHash],
-        _: &mut Vec<KeyHash>,
-        _: usize,
-    ) -> Option<Result<(), Full>> {
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
         let cpu = self.cpu;
         with_choices!(self.layout.choices, C => cpu.run(Insert::<_, C> { filter: self, hashes }));
-        Some(Ok(()))
+        Ok(())
     }
 
     fn clear(&mut self) {

@@ -53,6 +53,7 @@ use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::geometry::Geometry;
 use crate::key::{KeyHash, KeyHasher};
+use crate::regions::{Again, Order, Regions};
 use crate::sums::saturating_sum;
 
 /// Keys that a link takes until its share of the rate is used up.
@@ -152,25 +153,15 @@ impl Chain {
         Ok(())
     }
 
-    /// Stores keys in one link, of which it has room for all; those that find no place there, in others.
-    fn store_many(
-        &mut self,
-        link: usize,
-        hashes: &[KeyHash],
-        sorted: &mut Vec<KeyHash>,
-        threads: usize,
-    ) -> Result<(), Full> {
-        let link = &mut self.links[link];
-        let before = (!link.is_empty()).then(|| link.clone());
-        match link.engine_mut().insert_bulk(hashes, sorted, threads) {
-            Some(Ok(())) => return Ok(()),
-            Some(Err(Full)) => match before {
-                Some(before) => *link = before,
-                None => link.clear(),
-            },
-            None => {}
-        }
-        hashes.iter().try_for_each(|hash| self.store(*hash))
+    /// The newest link that has room for at least one of so many keys, or a new one that has for all.
+    fn link_with_room(&mut self, keys: u64) -> Result<&mut Filter, Full> {
+        let at = if let Some(at) = self.links.iter().rposition(|link| room(link) > 0) {
+            at
+        } else {
+            self.grow(keys).inspect_err(|Full| self.past.failures += 1)?;
+            self.links.len() - 1
+        };
+        Ok(&mut self.links[at])
     }
 }
 
@@ -222,44 +213,32 @@ impl Engine for Chain {
         }
     }
 
-    fn insert_bulk(
-        &mut self,
-        hashes: &[KeyHash],
-        sorted: &mut Vec<KeyHash>,
-        threads: usize,
-    ) -> Option<Result<(), Full>> {
-        if self.is_bloom() {
-            return None;
+    /// That of the link which the keys go to, and as many as it has room for.
+    fn order(&mut self, keys: u64, again: Again) -> Result<Option<Order>, Full> {
+        if self.is_bloom() || again == Again::Skip {
+            return Ok(None);
         }
-        let mut rest = hashes;
-        let mut link = self.links.len();
-        // The newest first, then older ones, then new ones that are as large as need be.
-        while !rest.is_empty() {
-            if link == 0 {
-                if let Err(full) = self.grow(rest.len() as u64) {
-                    self.past.failures += 1;
-                    return Some(Err(full));
-                }
-                link = self.links.len();
+        let link = self.link_with_room(keys)?;
+        let keys = keys.min(room(link));
+        let most = usize::try_from(keys).unwrap_or(usize::MAX);
+        let order = link.engine_mut().order(keys, again)?.unwrap_or(Order::GIVEN);
+        Ok(Some(Order { most: order.most.min(most), ..order }))
+    }
+
+    /// All into the link that has room for them; if some find no place there, all one by one.
+    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
+        let link = self.link_with_room(keys.len() as u64)?;
+        if link.engine_mut().order(keys.len() as u64, again)?.is_some() {
+            let before = (!link.is_empty()).then(|| link.clone());
+            if link.engine_mut().insert_sorted(keys, again, threads).is_ok() {
+                return Ok(());
             }
-            link -= 1;
-            let room = usize::try_from(room(&self.links[link])).unwrap_or(usize::MAX).min(rest.len());
-            if room == 0 {
-                continue;
+            match before {
+                Some(before) => *link = before,
+                None => link.clear(),
             }
-            let (now, later) = rest.split_at(room);
-            let links = self.links.len();
-            if let Err(full) = self.store_many(link, now, sorted, threads) {
-                return Some(Err(full));
-            }
-            // Keys that found no place where there was room for them may have added a link: it is the newest
-            // now.
-            if self.links.len() > links {
-                link = self.links.len();
-            }
-            rest = later;
         }
-        Some(Ok(()))
+        keys.keys().try_for_each(|(hash, _)| self.store(hash))
     }
 
     /// Empties the first link and drops all others.

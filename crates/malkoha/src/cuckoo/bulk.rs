@@ -1,24 +1,24 @@
 //! Many keys at once: sorted roughly by place, then stored region by region inside the cache.
 //!
 //! ```text
-//!   hashes     sorted into regions by their upper bits, which name the first place
+//!   hashes     sorted into regions by their upper bits, which name the first place (`regions.rs`)
 //!   regions    stored one after the other: offsets are local, so walks stay in the cache
 //!   parts      runs of regions whose memory no other part touches; threads take parts
 //!   leftovers  keys whose places or walk cross the border of a part, stored at the end
 //! ```
 //!
-//! Regions and parts follow from the layout alone, and keys keep their order inside a region, so the content
-//! does not depend on the number of threads. Every key is stored by the same steps as one by one, in another
-//! order; what holds for one by one holds here.
+//! Regions and parts follow from the layout and the number of keys, and keys keep their order inside a region, so
+//! the content does not depend on the number of threads. Every key is stored by the same steps as one by one, in
+//! another order; what holds for one by one holds here.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::bits::{Words, pages};
+use crate::bits::Words;
 use crate::engine::Counters;
 use crate::error::Full;
 use crate::key::KeyHash;
-use crate::reduce::last_draw;
+use crate::regions::{Again, Batch, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
+use crate::threads;
 
 use super::layout::CuckooLayout;
 use super::place::{Place, Placement};
@@ -26,12 +26,6 @@ use super::table::{Entry, Swap, Table};
 use super::tag::Side;
 use super::walk::{End, Walk};
 use super::{Cuckoo, Homes};
-
-/// Bytes of a region: with its neighbourhood it fits the L2 cache of common CPUs.
-const REGION_BYTES: u64 = 256 << 10;
-
-/// The most regions, so that the places where they are written fit the cache while keys are sorted.
-const MOST_REGIONS: u64 = 4096;
 
 /// The most parts, and the fewest places that a part has for each place that offsets reach.
 const MOST_PARTS: u64 = 16;
@@ -51,40 +45,10 @@ const AHEAD: usize = 16;
 /// than a filter that is not too full ever has.
 const MOST_TIRED: u32 = 200;
 
-/// What is done with a key that the filter already answers to be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
-    /// One more copy is stored.
-    Store,
-    /// It is left out.
-    Skip,
-}
-
-/// Hashes of keys, and the value of each; no values at all if they are all 0.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Batch<'a> {
-    pub(super) hashes: &'a [KeyHash],
-    pub(super) values: &'a [u16],
-    pub(super) again: Again,
-}
-
-impl Batch<'_> {
-    #[inline(always)]
-    fn value(&self, i: usize) -> u16 {
-        self.values.get(i).copied().unwrap_or(0)
-    }
-
-    /// Those in a range.
-    fn range(&self, range: core::ops::Range<usize>) -> Self {
-        let values = if self.values.is_empty() { &[] } else { &self.values[range.clone()] };
-        Self { hashes: &self.hashes[range], values, ..*self }
-    }
-}
-
 /// How a layout is cut for bulk work.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
-    regions: u64,
+    order: Order,
     /// Where the parts after the first begin.
     begins: Vec<u64>,
 }
@@ -97,7 +61,6 @@ impl Cut {
         } else {
             1u64.checked_shl(layout.subtable_bits).filter(|_| layout.subtable_bits > 0)?
         };
-        let regions = (layout.bytes() / REGION_BYTES).clamp(1, MOST_REGIONS);
         if layout.places / reach < PART_REACHES {
             return None;
         }
@@ -105,42 +68,12 @@ impl Cut {
         // Subtables are never cut in two; they may be larger than the alignment.
         let step = if layout.kind.is_signed() { ALIGNMENT } else { ALIGNMENT.max(reach) };
         let begins = (1..parts).map(|i| (layout.places / parts * i).next_multiple_of(step)).collect();
-        Some(Self { regions, begins })
-    }
-
-    /// Sorts hashes by region, keeping their order inside each, and their values along with them if there are
-    /// any; returns where each region ends.
-    fn sort(&self, batch: Batch, sorted: &mut Vec<KeyHash>, sorted_values: &mut Vec<u16>) -> Vec<usize> {
-        let Batch { hashes, values, .. } = batch;
-        let region = |hash: KeyHash| index(last_draw(hash.to_raw(), self.regions));
-        let mut ends = vec![0usize; index(self.regions)];
-        for &hash in hashes {
-            ends[region(hash)] += 1;
-        }
-        let mut begin = 0;
-        for end in &mut ends {
-            begin += core::mem::replace(end, begin);
-        }
-        pages::resize(sorted, hashes.len(), KeyHash::from_raw(0));
-        sorted_values.resize(values.len(), 0);
-        for (i, &hash) in hashes.iter().enumerate() {
-            let at = &mut ends[region(hash)];
-            sorted[*at] = hash;
-            if let Some(&value) = values.get(i) {
-                sorted_values[*at] = value;
-            }
-            *at += 1;
-        }
-        ends
-    }
-
-    /// The first region of each part after the first: the one in which the part's first place lies.
-    fn first_regions(&self, places: u64) -> impl Iterator<Item = usize> {
-        let regions = u128::from(self.regions);
-        self.begins.iter().map(move |&place| {
-            #[expect(clippy::cast_possible_truncation, reason = "below the number of regions")]
-            index((u128::from(place) * regions / u128::from(places)) as u64)
-        })
+        let order = Order {
+            parts: index(parts),
+            regions_of_part: index((layout.bytes() / REGION_BYTES).min(MOST_REGIONS).div_ceil(parts).max(1)),
+            most: round(layout.slots),
+        };
+        Some(Self { order, begins })
     }
 }
 
@@ -284,6 +217,7 @@ struct Work<T> {
     leftovers: Vec<(KeyHash, u16)>,
     /// Keys for which a walk within the part found no room.
     tired: u32,
+    walk: Walk,
 }
 
 impl<T: Table> Work<T> {
@@ -293,13 +227,11 @@ impl<T: Table> Work<T> {
     fn store<P: Placement>(
         &mut self,
         placement: &P,
-        batch: Batch,
+        (batch, again): (Batch, Again),
         stashed: impl Fn(Homes) -> bool,
         most_steps: u32,
         full: &AtomicBool,
     ) {
-        let hashes = batch.hashes;
-        let mut walk = Walk::default();
         let homes = |part: &Part<T>, hash: KeyHash| {
             let (first, fingerprint) = placement.locate(hash);
             let second = placement.other(first, fingerprint, Side::First);
@@ -308,34 +240,34 @@ impl<T: Table> Work<T> {
             Homes { first, second, fingerprint }
         };
         let mut ring = [Homes::NOWHERE; AHEAD];
-        for (slot, &hash) in ring.iter_mut().zip(hashes) {
+        for (slot, hash) in ring.iter_mut().zip(batch.hashes()) {
             *slot = homes(&self.part, hash);
         }
-        for (i, &hash) in hashes.iter().enumerate() {
+        for (i, hash) in batch.hashes().enumerate() {
             let slot = &mut ring[i % AHEAD];
             let value = if T::VALUED { batch.value(i) } else { 0 };
             let here = *slot;
             let entries = [slot.with(Side::First, value), slot.with(Side::Second, value)];
-            if let Some(&next) = hashes.get(i + AHEAD) {
+            if let Some(next) = batch.get(i + AHEAD) {
                 *slot = homes(&self.part, next);
             }
             if !self.part.covers(entries[0].place) || !self.part.covers(entries[1].place) {
                 self.leftovers.push((hash, value));
-            } else if batch.again == Again::Skip
+            } else if again == Again::Skip
                 && (self.part.holds(entries[0]) || self.part.holds(entries[1]) || stashed(here))
             {
                 // It is there.
             } else if self.part.put_in_either(entries) {
                 self.stored += 1;
             } else {
-                match walk.make_room(placement, &mut self.part, (hash, entries), most_steps) {
+                match self.walk.make_room(placement, &mut self.part, (hash, entries), most_steps) {
                     End::Room(steps) => {
                         self.counters.walked(steps);
                         self.stored += 1;
                         continue;
                     }
                     // However often it comes, a key that is to be stored once is left over once.
-                    End::Tired if batch.again == Again::Skip && self.leftovers.contains(&(hash, value)) => {
+                    End::Tired if again == Again::Skip && self.leftovers.contains(&(hash, value)) => {
                         continue;
                     }
                     End::Tired => self.tired += 1,
@@ -354,62 +286,38 @@ impl<T: Table> Work<T> {
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// Stores all keys of a batch in the order of their places. `sorted` is room for as many hashes. `None`
-    /// if the places are so far apart that their order does not help.
+    /// The order for so many keys; `None` if order does not help. Refuses more keys than there are free slots, if
+    /// all of them are to be stored.
+    pub(super) fn order(&mut self, keys: u64, again: Again) -> Result<Option<Order>, Full> {
+        let room = self.layout.slots - (self.len - self.stash.len() as u64) + u64::from(self.layout.stash);
+        if keys > room && self.layout.subtable_bits == 0 && again == Again::Store {
+            self.counters.failures += 1;
+            return Err(Full);
+        }
+        Ok(Cut::new(&self.layout).map(|cut| cut.order))
+    }
+
+    /// Stores all keys of a round, which are sorted in the order of this layout.
     ///
     /// If some key finds no place, others may have been stored: the caller must have kept the content, if
     /// that is to be restored.
-    pub(super) fn insert_many(
-        &mut self,
-        batch: Batch,
-        sorted: &mut Vec<KeyHash>,
-        threads: usize,
-    ) -> Option<Result<(), Full>> {
-        let Batch { hashes, values, again } = batch;
-        debug_assert!(values.is_empty() || values.len() == hashes.len(), "a value for each key, or none");
-        let room = self.layout.slots - (self.len - self.stash.len() as u64) + u64::from(self.layout.stash);
-        if hashes.len() as u64 > room && self.layout.subtable_bits == 0 && again == Again::Store {
-            self.counters.failures += 1;
-            return Some(Err(Full));
-        }
-        let cut = Cut::new(&self.layout)?;
-        let mut sorted_values = Vec::new();
-        let ends = cut.sort(batch, sorted, &mut sorted_values);
-        let batch = Batch { hashes: sorted, values: &sorted_values, again };
-        Some(self.insert_sorted(&cut, batch, &ends, threads))
-    }
-
-    /// Stores keys that are sorted by region; `ends` says where each region ends.
-    fn insert_sorted(&mut self, cut: &Cut, batch: Batch, ends: &[usize], threads: usize) -> Result<(), Full> {
-        let begin_of = |region: usize| if region == 0 { 0 } else { ends[region - 1] };
-        let mut keys: Vec<Batch> = Vec::new();
-        let mut from = 0;
-        for to in cut.first_regions(self.layout.places).map(begin_of).chain([batch.hashes.len()]) {
-            keys.push(batch.range(from..to));
-            from = to;
-        }
+    pub(super) fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
+        let cut = Cut::new(&self.layout).expect("keys are in the order of this layout");
+        let parts = cut.order.parts;
         let full = AtomicBool::new(false);
-        let queue = Mutex::new(self.take_apart(cut).into_iter().zip(keys).enumerate());
-        let done = Mutex::new(Vec::new());
-        let work = || loop {
-            let Some((number, (mut work, keys))) = queue.lock().expect("no thread panics").next() else {
-                break;
-            };
+        let mut works = self.take_apart(&cut);
+        threads::for_each(works.iter_mut().enumerate(), threads.min(parts), |(part, work)| {
             let stashed = |homes| self.stash_count(homes) > 0;
-            work.store(&self.placement, keys, stashed, self.layout.max_steps, &full);
-            done.lock().expect("no thread panics").push((number, work));
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads.min(cut.begins.len() + 1) {
-                scope.spawn(work);
+            for batch in keys.of_part(part, parts) {
+                work.store(&self.placement, (batch, again), stashed, self.layout.max_steps, &full);
+                if full.load(Ordering::Relaxed) {
+                    return;
+                }
             }
-            work();
         });
-        let mut done = done.into_inner().expect("no thread panics");
-        done.sort_unstable_by_key(|(number, _)| *number);
         let mut leftovers = Vec::new();
         let mut words = Vec::new();
-        for (_, work) in done {
+        for work in works {
             self.len += work.stored;
             self.counters.add(work.counters);
             leftovers.extend(work.leftovers);
@@ -420,9 +328,9 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             self.counters.failures += 1;
             return Err(Full);
         }
-        leftovers.into_iter().try_for_each(|(hash, value)| {
+        leftovers.into_iter().chain(keys.spilled()).try_for_each(|(hash, value)| {
             let homes = self.homes(hash);
-            if batch.again == Again::Skip && self.holds(homes) {
+            if again == Again::Skip && self.holds(homes) {
                 return Ok(());
             }
             self.insert_at(hash, homes, value)
@@ -449,6 +357,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 counters: Counters::default(),
                 leftovers: Vec::new(),
                 tired: 0,
+                walk: Walk::default(),
             })
             .collect()
     }

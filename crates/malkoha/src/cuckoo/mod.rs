@@ -45,8 +45,8 @@ use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::in_cache::{answer_each, stays_in_cache};
 use crate::key::{KeyHash, KeyHasher};
+use crate::regions::{Again, Order, Regions};
 use crate::values::Values;
-use bulk::{Again, Batch};
 use place::Place;
 use stash::{Kept, Stash};
 use table::{Entry, Table};
@@ -413,22 +413,12 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.approach(hash);
     }
 
-    fn insert_bulk(
-        &mut self,
-        hashes: &[KeyHash],
-        sorted: &mut Vec<KeyHash>,
-        threads: usize,
-    ) -> Option<Result<(), Full>> {
-        self.insert_many(Batch { hashes, values: &[], again: Again::Store }, sorted, threads)
+    fn order(&mut self, keys: u64, again: Again) -> Result<Option<Order>, Full> {
+        self.order(keys, again)
     }
 
-    fn insert_unique_bulk(
-        &mut self,
-        hashes: &[KeyHash],
-        sorted: &mut Vec<KeyHash>,
-        threads: usize,
-    ) -> Option<Result<(), Full>> {
-        self.insert_many(Batch { hashes, values: &[], again: Again::Skip }, sorted, threads)
+    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
+        self.insert_sorted(keys, again, threads)
     }
 
     fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
@@ -445,16 +435,6 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
 
     fn remove_with(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
         self.remove_with(hash, value)
-    }
-
-    fn insert_bulk_with(
-        &mut self,
-        hashes: &[KeyHash],
-        values: &[u16],
-        sorted: &mut Vec<KeyHash>,
-        threads: usize,
-    ) -> Option<Result<(), Full>> {
-        self.insert_many(Batch { hashes, values, again: Again::Store }, sorted, threads)
     }
 
     fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {

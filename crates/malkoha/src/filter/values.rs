@@ -1,8 +1,9 @@
 //! Filters with values: a small number stored beside every key.
 
-use super::{BULK, Filter, MOST_THREADS};
+use super::Filter;
 use crate::error::{Error, Full};
 use crate::key::{Key, KeyHash};
+use crate::regions::Again;
 use crate::values::Values;
 
 /// # Values
@@ -134,25 +135,8 @@ impl Filter {
         threads: usize,
     ) -> Result<(), Error> {
         self.check_values(keys, values)?;
-        let threads = threads.clamp(1, MOST_THREADS);
-        let stored =
-            self.all_or_nothing(|filter| filter.extend_with_in_order_of_places(keys, values, threads));
+        let stored = self.all_or_nothing(|filter| filter.store_many((keys, values), Again::Store, threads));
         stored.map_err(|Full| Error::Full { done: 0 })
-    }
-
-    fn extend_with_in_order_of_places<K: Key + Sync>(
-        &mut self,
-        keys: &[K],
-        values: &[u16],
-        threads: usize,
-    ) -> Result<(), Full> {
-        let (mut hashes, mut sorted) = (Vec::new(), Vec::new());
-        for (keys, values) in keys.chunks(BULK).zip(values.chunks(BULK)) {
-            self.hash_all(keys, &mut hashes, threads);
-            let stored = self.engine.insert_bulk_with(&hashes, values, &mut sorted, threads);
-            stored.unwrap_or_else(|| self.insert_slice_with(&hashes, values).map_err(|_| Full))?;
-        }
-        Ok(())
     }
 
     /// Refuses values that are too wide, before anything is stored.

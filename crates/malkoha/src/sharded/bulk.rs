@@ -14,8 +14,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use crate::error::{Full, FullAt};
-use crate::filter::{BULK, Filter};
+use crate::filter::Filter;
 use crate::key::{Key, KeyHash};
+use crate::regions::{Again, round};
 use crate::threads::join;
 
 use super::batch::Batch;
@@ -32,8 +33,8 @@ impl Sharded {
     /// Stores all keys of a slice on so many threads, each of which owns the shards that it fills. If one of
     /// the keys finds no room, nothing is stored.
     ///
-    /// Needs room for 32 bytes a key, for at most 2^24 keys at a time, and a second filter if this one is not
-    /// empty.
+    /// Needs room for 25 bytes a key, for an eighth of the planned keys or 2^20 at a time, whichever is more, and a
+    /// second filter if this one is not empty.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).sharded(8).build()?;
@@ -44,7 +45,10 @@ impl Sharded {
     /// ```
     pub fn extend<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
         let threads = threads.clamp(1, MOST_THREADS);
-        self.all_or_nothing(|filter| keys.chunks(BULK).try_for_each(|keys| filter.store_slice(keys, threads)))
+        let round = round(self.geometry.keys());
+        self.all_or_nothing(|filter| {
+            keys.chunks(round).try_for_each(|keys| filter.store_slice(keys, threads))
+        })
     }
 
     /// Stores all keys of a stream: the calling thread reads and hashes them, so many inserters store them,
@@ -101,7 +105,7 @@ impl Sharded {
         let take = || queue.lock().expect("nobody panics with it").pop();
         let fill = || {
             while let Some((filter, hashes)) = take() {
-                filter.extend_in_order_of_places(hashes, within).inspect_err(|Full| {
+                filter.store_many((hashes, &[]), Again::Store, within).inspect_err(|Full| {
                     // Nobody needs to go on.
                     queue.lock().expect("nobody panics with it").clear();
                 })?;

@@ -1,0 +1,279 @@
+//! Many keys in the order of their places: sorted roughly, by the region of the table where the first place is.
+//!
+//! ```text
+//!   keys     a slice
+//!   shares   as many keys each; threads take shares
+//!   lists    in every share one for each region; keys are hashed and appended to the list of their region
+//!   regions  the lists of all shares, the first share first: the keys of a region in the order of the slice
+//! ```
+//!
+//! Hashes fall into all regions alike, so a list has room for as many as are to be expected and three standard
+//! deviations more, and one pass does it all: nothing is counted beforehand and no list is ever moved. A key whose
+//! list is full is spilled: one in some hundred thousand, or many where the same keys come again and again.
+//!
+//! Shares and room follow from the number of keys and of regions alone, so threads do not change the order.
+
+use crate::bits::Words;
+use crate::error::Error;
+use crate::key::KeyHash;
+use crate::reduce::last_draw;
+use crate::threads;
+
+/// Bytes of a region: with its neighbourhood it fits the L2 cache of common CPUs.
+pub(crate) const REGION_BYTES: u64 = 256 << 10;
+
+/// The most regions: the lines in which their lists end fit the cache while keys are sorted.
+pub(crate) const MOST_REGIONS: u64 = 4096;
+
+/// Keys are stored in so many rounds. Each goes through the whole table, which takes time; the fewer there are, the
+/// more memory the sorted keys take beside the table: with slots of 16 bits, half as much as it.
+const ROUNDS: u64 = 8;
+
+/// The fewest keys of a round: their lists take 9 MiB.
+const LEAST_ROUND: usize = 1 << 20;
+
+/// Shares, and the fewest keys that are worth one.
+const MOST_SHARES: usize = 8;
+const SHARE: usize = 1 << 16;
+
+/// The fewest keys that are worth a list.
+const LIST: usize = 64;
+
+/// Keys that are sorted at a time for a table with so many slots.
+#[allow(clippy::cast_possible_truncation, reason = "32-bit targets: as many slots as fit the memory")]
+pub(crate) fn round(slots: u64) -> usize {
+    ((slots / ROUNDS) as usize).max(LEAST_ROUND)
+}
+
+/// What is done with a key that the filter already answers to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// One more copy is stored.
+    Store,
+    /// It is left out.
+    Skip,
+}
+
+/// The order in which a table is best filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// Parts of the table, each of as many regions,
+    pub(crate) parts: usize,
+    /// of which there are at most so many.
+    pub(crate) regions_of_part: usize,
+    /// Keys that are sorted at a time, at most.
+    pub(crate) most: usize,
+}
+
+impl Order {
+    /// As the keys come.
+    pub(crate) const GIVEN: Self = Self { parts: 1, regions_of_part: 1, most: LEAST_ROUND };
+}
+
+/// Hashes of keys, raw, and the value of each; no values at all if they are all 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch<'a> {
+    hashes: &'a [u64],
+    values: &'a [u16],
+}
+
+impl<'a> Batch<'a> {
+    #[inline(always)]
+    pub(crate) fn get(&self, i: usize) -> Option<KeyHash> {
+        self.hashes.get(i).map(|&hash| KeyHash::from_raw(hash))
+    }
+
+    #[inline(always)]
+    pub(crate) fn value(&self, i: usize) -> u16 {
+        self.values.get(i).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn hashes(self) -> impl Iterator<Item = KeyHash> + 'a {
+        self.hashes.iter().map(|&hash| KeyHash::from_raw(hash))
+    }
+
+    fn keys(self) -> impl Iterator<Item = (KeyHash, u16)> + 'a {
+        self.hashes().enumerate().map(move |(i, hash)| (hash, self.value(i)))
+    }
+}
+
+/// The lists of one share. Their memory is kept from one slice of keys to the next.
+#[derive(Debug)]
+struct Lists {
+    /// The room of a list.
+    room: usize,
+    /// The keys of each list.
+    lens: Vec<u32>,
+    /// The lists, one beside the other: raw hashes.
+    hashes: Words,
+    values: Vec<u16>,
+    spilled: (Vec<u64>, Vec<u16>),
+}
+
+impl Lists {
+    /// Lists that are as large as that many keys need them, in the memory of others if there are and they have it.
+    fn new(keys: usize, regions: usize, valued: bool, old: Option<Self>) -> Result<Self, Error> {
+        let mean = keys.div_ceil(regions);
+        let room = (mean + 3 * mean.isqrt() + 8).min(keys);
+        let words = regions * room;
+        let (hashes, mut values) = match old {
+            Some(old) if old.hashes.len() >= words => (old.hashes, old.values),
+            _ => (Words::zeroed(words as u64 * 64)?, Vec::new()),
+        };
+        values.resize(if valued { words } else { 0 }, 0);
+        Ok(Self { room, lens: vec![0; regions], hashes, values, spilled: (Vec::new(), Vec::new()) })
+    }
+
+    fn fill<K>(&mut self, keys: &[K], values: &[u16], hash: impl Fn(&K) -> KeyHash) {
+        let regions = self.lens.len() as u64;
+        for (i, key) in keys.iter().enumerate() {
+            let hash = hash(key).to_raw();
+            #[expect(clippy::cast_possible_truncation, reason = "below the number of regions")]
+            let region = last_draw(hash, regions) as usize;
+            let len = self.lens[region];
+            if (len as usize) < self.room {
+                let at = region * self.room + len as usize;
+                // The line that the list goes on in, for one of the next keys that come here.
+                self.hashes.prefetch((at + 8) as u64 * 64);
+                self.hashes[at] = hash;
+                if let Some(&value) = values.get(i) {
+                    self.values[at] = value;
+                }
+                self.lens[region] = len + 1;
+            } else {
+                self.spilled.0.push(hash);
+                self.spilled.1.extend(values.get(i));
+            }
+        }
+    }
+
+    fn list(&self, region: usize) -> Batch<'_> {
+        let range = region * self.room..region * self.room + self.lens[region] as usize;
+        Batch { hashes: &self.hashes[range.clone()], values: self.values.get(range).unwrap_or(&[]) }
+    }
+
+    fn spilled(&self) -> Batch<'_> {
+        Batch { hashes: &self.spilled.0, values: &self.spilled.1 }
+    }
+}
+
+/// Keys, sorted by region.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    shares: Vec<Lists>,
+    /// The number of regions, and of keys.
+    count: usize,
+    keys: usize,
+}
+
+impl Regions {
+    /// Hashes and sorts keys, each with its value if there are any, in the stead of those that were there. Says if
+    /// there is no memory for this; then there are no keys.
+    pub(crate) fn sort<K: Sync>(
+        &mut self,
+        (keys, values): (&[K], &[u16]),
+        order: Order,
+        hash: impl Fn(&K) -> KeyHash + Sync,
+        threads: usize,
+    ) -> Result<(), Error> {
+        debug_assert!(values.is_empty() || values.len() == keys.len(), "a value for each key, or none");
+        let shares = (keys.len() / SHARE).clamp(1, MOST_SHARES);
+        let share = keys.len().div_ceil(shares).max(1);
+        let regions_of_part = (share / LIST / order.parts).clamp(1, order.regions_of_part);
+        self.count = regions_of_part * order.parts;
+        let mut old = core::mem::take(&mut self.shares).into_iter();
+        self.keys = 0;
+        for _ in 0..shares {
+            self.shares.push(Lists::new(share, self.count, !values.is_empty(), old.next())?);
+        }
+        // Without values every share of them is empty.
+        let values = values.chunks(share).chain(core::iter::repeat(&[][..]));
+        let work = self.shares.iter_mut().zip(keys.chunks(share).zip(values));
+        threads::for_each(work, threads.min(shares), |(lists, (keys, values))| {
+            lists.fill(keys, values, &hash);
+        });
+        self.keys = keys.len();
+        Ok(())
+    }
+
+    /// How many keys there are.
+    pub(crate) fn len(&self) -> usize {
+        self.keys
+    }
+
+    /// The keys of a part, one of so many, region by region, but for those that were spilled.
+    pub(crate) fn of_part(&self, part: usize, parts: usize) -> impl Iterator<Item = Batch<'_>> {
+        let regions = self.count / parts;
+        (part * regions..(part + 1) * regions)
+            .flat_map(|region| self.shares.iter().map(move |lists| lists.list(region)))
+    }
+
+    /// Those that were spilled.
+    pub(crate) fn spilled(&self) -> impl Iterator<Item = (KeyHash, u16)> {
+        self.shares.iter().map(Lists::spilled).flat_map(Batch::keys)
+    }
+
+    /// All keys.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (KeyHash, u16)> {
+        self.of_part(0, 1).flat_map(Batch::keys).chain(self.spilled())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::mix;
+
+    /// Every way to cut: none, one share, several shares, more regions than keys, with and without values.
+    #[test]
+    fn sorted_keys_are_the_keys_region_by_region() {
+        for (count, parts, regions_of_part) in
+            [(0, 1, 1), (1, 16, 256), (1000, 1, 1), (1000, 4, 9), (100_000, 16, 4), (600_000, 16, 200)]
+        {
+            let keys: Vec<u64> = (0..count).map(|i| mix(i % 450_001)).collect();
+            for values in [Vec::new(), (0..count).map(|i| i as u16).collect::<Vec<u16>>()] {
+                let order = Order { parts, regions_of_part, most: usize::MAX };
+                let mut regions = Regions::default();
+                regions.sort((&keys, &values), order, |key| KeyHash::from_raw(*key), 1).unwrap();
+                assert_eq!(regions.len(), keys.len());
+                assert!(regions.spilled().count() < 50, "hardly any");
+                let mut sorted: Vec<_> = regions.spilled().collect();
+                for part in 0..parts {
+                    for batch in regions.of_part(part, parts) {
+                        let place = |hash: KeyHash| (u128::from(hash.to_raw()) * parts as u128) >> 64;
+                        assert!(batch.hashes().all(|hash| place(hash) == part as u128));
+                        // The number in the slice, except in the largest.
+                        assert!(batch.values.is_sorted() || count > u16::MAX.into());
+                        sorted.extend(batch.keys());
+                    }
+                }
+                let value = |i| values.get(i).copied().unwrap_or(0);
+                let mut given: Vec<_> =
+                    keys.iter().enumerate().map(|(i, key)| (KeyHash::from_raw(*key), value(i))).collect();
+                given.sort_unstable();
+                sorted.sort_unstable();
+                assert_eq!(sorted, given);
+                let mut other = Regions::default();
+                other.sort((&keys, &values), order, |key| KeyHash::from_raw(*key), 3).unwrap();
+                assert!(regions.keys().eq(other.keys()), "threads do not change the order");
+            }
+        }
+    }
+
+    /// The memory is used again for fewer and for more keys; equal keys are spilled, each with its value.
+    #[test]
+    fn equal_keys_are_spilled() {
+        let mut regions = Regions::default();
+        let hash = KeyHash::from_raw(7 << 40);
+        for count in [60_000, 10, 65_000] {
+            let values: Vec<u16> = (0..count).collect();
+            let keys = vec![(); values.len()];
+            let order = Order { parts: 2, regions_of_part: 100, most: usize::MAX };
+            regions.sort((&keys, &values), order, |()| hash, 2).unwrap();
+            assert!(count < 20 || regions.spilled().count() > keys.len() / 2);
+            let mut stored: Vec<_> = regions.keys().collect();
+            stored.sort_unstable();
+            assert!(stored.into_iter().eq(values.into_iter().map(|value| (hash, value))));
+        }
+    }
+}
