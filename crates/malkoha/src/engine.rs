@@ -4,7 +4,7 @@ use crate::bloom::Fill;
 use crate::error::{Error, Full, FullAt};
 use crate::filter::Filter;
 use crate::key::{KeyHash, KeyHasher};
-use crate::regions::{Again, Order, Regions};
+use crate::regions::{Order, Regions};
 use crate::values::Values;
 
 /// What became of a key that was to be stored only once.
@@ -17,6 +17,15 @@ pub enum Inserted {
     Stored,
     /// The filter already answered that the key is there, and has not changed.
     Seen,
+}
+
+/// What is done with a key that the filter already answers to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// One more copy is stored.
+    Store,
+    /// It is left out.
+    Skip,
 }
 
 /// Counts of what happened since the filter was made; not part of its content.
@@ -121,7 +130,7 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         Ok(None)
     }
     /// Stores keys that were sorted in the order that was asked for; there are values only for filters that have
-    /// them, and they have been checked. If a key finds no place the content is to be restored by the caller.
+    /// them, and they have been checked. If a key finds no place, others have been stored all the same.
     fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
         let _ = (keys, again, threads);
         unreachable!("only for filters that have an order");

@@ -9,7 +9,8 @@
 //!
 //! Hashes fall into all regions alike, so a list has room for as many as are to be expected and three standard
 //! deviations more, and one pass does it all: nothing is counted beforehand and no list is ever moved. A key whose
-//! list is full is spilled: one in some hundred thousand, or many where the same keys come again and again.
+//! list is full is spilled: one in some hundred thousand, or many where the same keys come again and again, or come as
+//! hashes that are sorted.
 //!
 //! Shares and room follow from the number of keys and of regions alone, so threads do not change the order.
 
@@ -33,35 +34,26 @@ const ROUNDS: u64 = 8;
 const LEAST_ROUND: usize = 1 << 20;
 
 /// Shares, and the fewest keys that are worth one.
-const MOST_SHARES: usize = 8;
+const MOST_SHARES: usize = 16;
 const SHARE: usize = 1 << 16;
 
 /// The fewest keys that are worth a list.
 const LIST: usize = 64;
 
-/// Keys that are sorted at a time for a table with so many slots.
+/// Keys that are sorted at a time for a table with so many slots, or for so many keys.
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: as many slots as fit the memory")]
 pub(crate) fn round(slots: u64) -> usize {
     ((slots / ROUNDS) as usize).max(LEAST_ROUND)
 }
 
-/// What is done with a key that the filter already answers to be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
-    /// One more copy is stored.
-    Store,
-    /// It is left out.
-    Skip,
-}
-
 /// The order in which a table is best filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// Parts of the table, each of as many regions,
+    /// Parts of the table.
     pub(crate) parts: usize,
-    /// of which there are at most so many.
+    /// The regions of a part; fewer if there are few keys.
     pub(crate) regions_of_part: usize,
-    /// Keys that are sorted at a time, at most.
+    /// The most keys that are sorted at a time.
     pub(crate) most: usize,
 }
 
@@ -116,11 +108,15 @@ impl Lists {
         let mean = keys.div_ceil(regions);
         let room = (mean + 3 * mean.isqrt() + 8).min(keys);
         let words = regions * room;
-        let (hashes, mut values) = match old {
-            Some(old) if old.hashes.len() >= words => (old.hashes, old.values),
-            _ => (Words::zeroed(words as u64 * 64)?, Vec::new()),
+        let (hashes, values) = match old {
+            Some(old) if old.hashes.len() >= words && old.values.is_empty() != valued => {
+                (old.hashes, old.values)
+            }
+            old => {
+                drop(old);
+                (Words::zeroed(words as u64 * 64)?, vec![0; if valued { words } else { 0 }])
+            }
         };
-        values.resize(if valued { words } else { 0 }, 0);
         Ok(Self { room, lens: vec![0; regions], hashes, values, spilled: (Vec::new(), Vec::new()) })
     }
 
@@ -161,8 +157,9 @@ impl Lists {
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     shares: Vec<Lists>,
-    /// The number of regions, and of keys.
-    count: usize,
+    parts: usize,
+    /// The regions of a part.
+    per_part: usize,
     keys: usize,
 }
 
@@ -179,13 +176,13 @@ impl Regions {
         debug_assert!(values.is_empty() || values.len() == keys.len(), "a value for each key, or none");
         let shares = (keys.len() / SHARE).clamp(1, MOST_SHARES);
         let share = keys.len().div_ceil(shares).max(1);
-        let regions_of_part = (share / LIST / order.parts).clamp(1, order.regions_of_part);
-        self.count = regions_of_part * order.parts;
-        let mut old = core::mem::take(&mut self.shares).into_iter();
+        self.parts = order.parts;
+        self.per_part = (share / LIST / order.parts).clamp(1, order.regions_of_part);
         self.keys = 0;
-        for _ in 0..shares {
-            self.shares.push(Lists::new(share, self.count, !values.is_empty(), old.next())?);
-        }
+        let mut old = core::mem::take(&mut self.shares).into_iter();
+        let regions = self.parts * self.per_part;
+        let lists = (0..shares).map(|_| Lists::new(share, regions, !values.is_empty(), old.next()));
+        self.shares = lists.collect::<Result<_, Error>>()?;
         // Without values every share of them is empty.
         let values = values.chunks(share).chain(core::iter::repeat(&[][..]));
         let work = self.shares.iter_mut().zip(keys.chunks(share).zip(values));
@@ -201,10 +198,15 @@ impl Regions {
         self.keys
     }
 
-    /// The keys of a part, one of so many, region by region, but for those that were spilled.
-    pub(crate) fn of_part(&self, part: usize, parts: usize) -> impl Iterator<Item = Batch<'_>> {
-        let regions = self.count / parts;
-        (part * regions..(part + 1) * regions)
+    /// The parts of the table that they were sorted for.
+    pub(crate) fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// The keys of a part, region by region, but for those that were spilled.
+    pub(crate) fn of_part(&self, part: usize) -> impl Iterator<Item = Batch<'_>> {
+        let first = part * self.per_part;
+        (first..first + self.per_part)
             .flat_map(|region| self.shares.iter().map(move |lists| lists.list(region)))
     }
 
@@ -215,7 +217,7 @@ impl Regions {
 
     /// All keys.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (KeyHash, u16)> {
-        self.of_part(0, 1).flat_map(Batch::keys).chain(self.spilled())
+        (0..self.parts).flat_map(|part| self.of_part(part)).flat_map(Batch::keys).chain(self.spilled())
     }
 }
 
@@ -224,56 +226,57 @@ mod tests {
     use super::*;
     use crate::key::mix;
 
-    /// Every way to cut: none, one share, several shares, more regions than keys, with and without values.
+    fn sort(regions: &mut Regions, keys: &[u64], values: &[u16], order: Order, threads: usize) {
+        regions.sort((keys, values), order, |key| KeyHash::from_raw(*key), threads).unwrap();
+    }
+
+    /// One share and several, few keys and many for each region, with and without values.
     #[test]
-    fn sorted_keys_are_the_keys_region_by_region() {
+    fn keys_are_sorted_by_region_and_keep_their_order() {
         for (count, parts, regions_of_part) in
             [(0, 1, 1), (1, 16, 256), (1000, 1, 1), (1000, 4, 9), (100_000, 16, 4), (600_000, 16, 200)]
         {
-            let keys: Vec<u64> = (0..count).map(|i| mix(i % 450_001)).collect();
-            for values in [Vec::new(), (0..count).map(|i| i as u16).collect::<Vec<u16>>()] {
+            let keys: Vec<u64> = (0..count).map(mix).collect();
+            let numbers: Vec<u16> = (0..count).map(|i| i as u16).collect();
+            for values in [&[][..], &numbers] {
                 let order = Order { parts, regions_of_part, most: usize::MAX };
-                let mut regions = Regions::default();
-                regions.sort((&keys, &values), order, |key| KeyHash::from_raw(*key), 1).unwrap();
-                assert_eq!(regions.len(), keys.len());
-                assert!(regions.spilled().count() < 50, "hardly any");
-                let mut sorted: Vec<_> = regions.spilled().collect();
-                for part in 0..parts {
-                    for batch in regions.of_part(part, parts) {
-                        let place = |hash: KeyHash| (u128::from(hash.to_raw()) * parts as u128) >> 64;
-                        assert!(batch.hashes().all(|hash| place(hash) == part as u128));
-                        // The number in the slice, except in the largest.
-                        assert!(batch.values.is_sorted() || count > u16::MAX.into());
-                        sorted.extend(batch.keys());
-                    }
-                }
+                let (mut regions, mut other) = (Regions::default(), Regions::default());
+                sort(&mut regions, &keys, values, order, 1);
+                assert_eq!((regions.len(), regions.parts()), (keys.len(), parts));
                 let value = |i| values.get(i).copied().unwrap_or(0);
                 let mut given: Vec<_> =
                     keys.iter().enumerate().map(|(i, key)| (KeyHash::from_raw(*key), value(i))).collect();
-                given.sort_unstable();
-                sorted.sort_unstable();
-                assert_eq!(sorted, given);
-                let mut other = Regions::default();
-                other.sort((&keys, &values), order, |key| KeyHash::from_raw(*key), 3).unwrap();
+                let total = (parts * regions.per_part) as u128;
+                given.sort_by_key(|(hash, _)| (u128::from(hash.to_raw()) * total) >> 64);
+                // All of those, in this order, but for the spilled.
+                let spilled: Vec<_> = regions.spilled().collect();
+                assert!(spilled.len() < 50, "{} of {count}", spilled.len());
+                given.retain(|key| !spilled.contains(key));
+                given.extend(spilled);
+                assert!(regions.keys().eq(given), "{count} keys, {parts} parts");
+                sort(&mut other, &keys, values, order, 3);
                 assert!(regions.keys().eq(other.keys()), "threads do not change the order");
             }
         }
     }
 
-    /// The memory is used again for fewer and for more keys; equal keys are spilled, each with its value.
+    /// Memory is used again for fewer and for more keys, with values and without; equal keys are spilled, each with its
+    /// value.
     #[test]
     fn equal_keys_are_spilled() {
         let mut regions = Regions::default();
-        let hash = KeyHash::from_raw(7 << 40);
-        for count in [60_000, 10, 65_000] {
-            let values: Vec<u16> = (0..count).collect();
-            let keys = vec![(); values.len()];
-            let order = Order { parts: 2, regions_of_part: 100, most: usize::MAX };
-            regions.sort((&keys, &values), order, |()| hash, 2).unwrap();
-            assert!(count < 20 || regions.spilled().count() > keys.len() / 2);
-            let mut stored: Vec<_> = regions.keys().collect();
+        let order = Order { parts: 2, regions_of_part: 100, most: usize::MAX };
+        for count in [200_000, 10, 300_000, 1] {
+            let keys = vec![7 << 40; count];
+            let mut values: Vec<u16> = (0..count).map(|i| i as u16).collect();
+            sort(&mut regions, &keys, &values, order, 2);
+            assert!(count < 20 || regions.spilled().count() > count / 2);
+            let mut stored: Vec<u16> = regions.keys().map(|(_, value)| value).collect();
             stored.sort_unstable();
-            assert!(stored.into_iter().eq(values.into_iter().map(|value| (hash, value))));
+            values.sort_unstable();
+            assert_eq!(stored, values);
+            sort(&mut regions, &keys, &[], order, 2);
+            assert!(regions.keys().map(|(hash, value)| (hash.to_raw(), value)).eq(vec![(7 << 40, 0); count]));
         }
     }
 }

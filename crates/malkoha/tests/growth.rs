@@ -244,6 +244,29 @@ fn many_keys_at_once_need_few_links() {
     assert!(blocked.contains_slice(&keys).into_iter().all(|found| found));
 }
 
+/// Links that are large enough for keys to be sorted by place, filled in several rounds, the first of which begins in a
+/// link that is not empty.
+#[test]
+fn large_links_are_filled_in_rounds() {
+    let keys: Vec<u64> = (0..6_000_000).collect();
+    for kind in [Kind::Windowed(2), Kind::Sorted] {
+        let build = |threads| {
+            let mut filter = Spec::new(2_500_000, 0.01).kind(kind).growing().build().unwrap();
+            filter.insert_slice(&keys[..1000]).unwrap();
+            filter.extend(&keys[1000..], threads).unwrap();
+            filter
+        };
+        let mut filter = build(2);
+        assert_eq!((filter.len(), filter.stats().links.len()), (6_000_000, 2), "{kind}");
+        assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
+        assert!(build(1) == filter, "{kind}: the number of threads does not matter");
+        let before = filter.clone();
+        let copies: Vec<u64> = (0..200_000).map(|i| i % 1000).collect();
+        assert_eq!(filter.extend(&copies, 2), Err(Full), "too many copies of a key");
+        assert!(filter == before);
+    }
+}
+
 #[test]
 fn a_refused_extension_leaves_a_growing_filter_as_it_was() {
     let mut filter = Spec::new(100, 0.01).growing().build().unwrap();

@@ -48,12 +48,12 @@ pub(crate) use plan::{Growth, share};
 pub(crate) use store::{bytes, from_links, numbers, read, write};
 
 use crate::bloom::Fill;
-use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
+use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::geometry::Geometry;
 use crate::key::{KeyHash, KeyHasher};
-use crate::regions::{Again, Order, Regions};
+use crate::regions::{Order, Regions};
 use crate::sums::saturating_sum;
 
 /// Keys that a link takes until its share of the rate is used up.
@@ -64,6 +64,14 @@ pub(crate) fn room(link: &Filter) -> u64 {
 /// Stores a key in a link if there is room.
 fn insert(link: &mut Filter, hash: KeyHash) -> Result<(), Full> {
     if room(link) > 0 { link.insert(&hash) } else { Err(Full) }
+}
+
+/// Keys that are stored in an empty link at once, at least, if it has room for them.
+const FIRST_ROUND: usize = 1 << 24;
+
+/// Whether so many keys at once are worth the copy of the link that is made first.
+fn pays(link: &Filter, keys: u64) -> bool {
+    keys >= link.geometry().keys() / 64
 }
 
 /// Answers for all hashes whether any of the filters holds them: asks the first filter for all, then the next
@@ -221,14 +229,21 @@ impl Engine for Chain {
         let link = self.link_with_room(keys)?;
         let keys = keys.min(room(link));
         let most = usize::try_from(keys).unwrap_or(usize::MAX);
-        let order = link.engine_mut().order(keys, again)?.unwrap_or(Order::GIVEN);
+        let order =
+            match pays(link, keys).then(|| link.engine_mut().order(keys, again)).transpose()?.flatten() {
+                // Nothing has to be kept while the first keys are stored: the more of them, the better.
+                Some(order) if link.is_empty() => Order { most: order.most.max(FIRST_ROUND), ..order },
+                Some(order) => order,
+                None => Order::GIVEN,
+            };
         Ok(Some(Order { most: order.most.min(most), ..order }))
     }
 
     /// All into the link that has room for them; if some find no place there, all one by one.
     fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
-        let link = self.link_with_room(keys.len() as u64)?;
-        if link.engine_mut().order(keys.len() as u64, again)?.is_some() {
+        let count = keys.len() as u64;
+        let link = self.link_with_room(count)?;
+        if pays(link, count) && link.engine_mut().order(count, again)?.is_some() {
             let before = (!link.is_empty()).then(|| link.clone());
             if link.engine_mut().insert_sorted(keys, again, threads).is_ok() {
                 return Ok(());

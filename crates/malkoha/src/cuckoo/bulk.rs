@@ -14,10 +14,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bits::Words;
-use crate::engine::Counters;
+use crate::engine::{Again, Counters};
 use crate::error::Full;
 use crate::key::KeyHash;
-use crate::regions::{Again, Batch, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
+use crate::regions::{Batch, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
 use crate::threads;
 
 use super::layout::CuckooLayout;
@@ -37,6 +37,9 @@ const LEAST_PART: u64 = 256;
 
 /// Parts begin at multiples of this, where in every layout a word begins.
 const ALIGNMENT: u64 = 64;
+
+/// The fewest keys that are worth a thread.
+const FEWEST: usize = 4096;
 
 /// How many keys ahead of the one that is stored the memory is asked for.
 const AHEAD: usize = 16;
@@ -221,16 +224,15 @@ struct Work<T> {
 }
 
 impl<T: Table> Work<T> {
-    /// Stores keys as long as they and their walks stay inside the part; the others are left over. Gives up
-    /// if so many walks found no room that the filter is too full, in this part or, as `full` tells, in
-    /// another.
+    /// Stores keys as long as they and their walks stay inside the part; the others are left over. Stops if
+    /// the part is too full.
     fn store<P: Placement>(
         &mut self,
         placement: &P,
-        (batch, again): (Batch, Again),
+        batch: Batch,
+        again: Again,
         stashed: impl Fn(Homes) -> bool,
         most_steps: u32,
-        full: &AtomicBool,
     ) {
         let homes = |part: &Part<T>, hash: KeyHash| {
             let (first, fingerprint) = placement.locate(hash);
@@ -274,14 +276,16 @@ impl<T: Table> Work<T> {
                     End::Strayed | End::Copies => {}
                 }
                 self.leftovers.push((hash, value));
-                if self.tired > MOST_TIRED {
-                    full.store(true, Ordering::Relaxed);
-                }
-                if full.load(Ordering::Relaxed) {
+                if self.is_full() {
                     return;
                 }
             }
         }
+    }
+
+    /// Whether so many walks found no room that the filter counts as full.
+    fn is_full(&self) -> bool {
+        self.tired > MOST_TIRED
     }
 }
 
@@ -303,18 +307,23 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// that is to be restored.
     pub(super) fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
         let cut = Cut::new(&self.layout).expect("keys are in the order of this layout");
-        let parts = cut.order.parts;
-        let full = AtomicBool::new(false);
+        assert_eq!(keys.parts(), cut.order.parts, "keys are in the order of this layout");
+        let threads = threads.min(cut.order.parts).min(1 + keys.len() / FEWEST);
+        let some_full = AtomicBool::new(false);
         let mut works = self.take_apart(&cut);
-        threads::for_each(works.iter_mut().enumerate(), threads.min(parts), |(part, work)| {
+        threads::for_each(works.iter_mut().enumerate(), threads, |(part, work)| {
             let stashed = |homes| self.stash_count(homes) > 0;
-            for batch in keys.of_part(part, parts) {
-                work.store(&self.placement, (batch, again), stashed, self.layout.max_steps, &full);
-                if full.load(Ordering::Relaxed) {
+            for batch in keys.of_part(part) {
+                // What is going to be undone need not be done. Otherwise each part stores what it can, so that the
+                // content does not depend on which of them is first.
+                if work.is_full() || (again == Again::Store && some_full.load(Ordering::Relaxed)) {
+                    some_full.store(true, Ordering::Relaxed);
                     return;
                 }
+                work.store(&self.placement, batch, again, stashed, self.layout.max_steps);
             }
         });
+        let full = works.iter().any(Work::is_full);
         let mut leftovers = Vec::new();
         let mut words = Vec::new();
         for work in works {
@@ -324,7 +333,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             words.push(work.part.into_words());
         }
         self.table = self.table.with_words(Words::join(words));
-        if full.into_inner() {
+        if full {
             self.counters.failures += 1;
             return Err(Full);
         }

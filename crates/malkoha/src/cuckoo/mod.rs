@@ -41,11 +41,11 @@ pub(crate) use sizing::Wish;
 
 use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
-use crate::engine::{Counters, Engine, Flaw, Inserted, Stashed};
+use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
 use crate::in_cache::{answer_each, stays_in_cache};
 use crate::key::{KeyHash, KeyHasher};
-use crate::regions::{Again, Order, Regions};
+use crate::regions::{Order, Regions};
 use crate::values::Values;
 use place::Place;
 use stash::{Kept, Stash};

@@ -1,9 +1,10 @@
 //! Many keys at once, in the order that suits the memory.
 
-use super::Filter;
+use super::{CHUNK, Filter};
+use crate::engine::Again;
 use crate::error::{Full, FullAt};
 use crate::key::{Key, KeyHash};
-use crate::regions::{Again, Regions};
+use crate::regions::Regions;
 use crate::threads;
 
 /// Threads beyond which none is of use: there are not more parts of a table.
@@ -20,8 +21,8 @@ impl Filter {
     /// [`Offsets::Near`](crate::Offsets::Near), and [`Kind::Simplified`](crate::Kind::Simplified)), this is
     /// several times quicker than one by one. The content depends on the keys and their order, not on the
     /// number of threads. Keys are stored in rounds of an eighth of the slots, or of 2^20 keys if that is more;
-    /// this needs room for 9 bytes for each key of a round (17 if all keys are equal), which for slots of 16 bits
-    /// is half of what the filter has, and a second table if the filter is not empty.
+    /// this needs room for 9 to 12 bytes for each key of a round, which for slots of 16 bits is about half of what the
+    /// filter has, and more if many keys are equal. And it needs a second table if the filter is growing or not empty.
     ///
     /// [`Offsets::Local`]: crate::Offsets::Local
     ///
@@ -88,10 +89,11 @@ impl Filter {
         let mut regions = Regions::default();
         while !keys.is_empty() {
             let Some(order) = self.engine.order(keys.len() as u64, again)? else { break };
-            let now = order.most.min(keys.len());
+            // Rounds of equal size.
+            let now = keys.len().div_ceil(keys.len().div_ceil(order.most));
             let batch = (&keys[..now], &values[..now.min(values.len())]);
             if regions.sort(batch, order, |key| key.hash(&hasher), threads).is_err() {
-                // One by one needs no memory.
+                // One by one they need hardly any memory.
                 break;
             }
             self.engine.insert_sorted(&regions, again, threads)?;
@@ -125,9 +127,9 @@ impl Filter {
 
     /// Hashes keys on several threads; the slices have equal lengths.
     fn hash_all<K: Key + Sync>(&self, keys: &[K], hashes: &mut [KeyHash], threads: usize) {
-        let share = keys.len().div_ceil(threads).max(1);
+        let share = keys.len().div_ceil(threads).max(CHUNK);
         let shares = keys.chunks(share).zip(hashes.chunks_mut(share));
-        threads::for_each(shares, threads, |(keys, hashes)| {
+        threads::for_each(shares, keys.len().div_ceil(share), |(keys, hashes)| {
             for (key, hash) in keys.iter().zip(hashes) {
                 *hash = key.hash(&self.hasher);
             }

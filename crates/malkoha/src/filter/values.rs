@@ -1,9 +1,9 @@
 //! Filters with values: a small number stored beside every key.
 
 use super::Filter;
+use crate::engine::Again;
 use crate::error::{Error, Full};
 use crate::key::{Key, KeyHash};
-use crate::regions::Again;
 use crate::values::Values;
 
 /// # Values

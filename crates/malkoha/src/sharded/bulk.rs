@@ -13,10 +13,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use crate::engine::Again;
 use crate::error::{Full, FullAt};
 use crate::filter::Filter;
 use crate::key::{Key, KeyHash};
-use crate::regions::{Again, round};
+use crate::regions::round;
 use crate::threads::join;
 
 use super::batch::Batch;
@@ -33,8 +34,8 @@ impl Sharded {
     /// Stores all keys of a slice on so many threads, each of which owns the shards that it fills. If one of
     /// the keys finds no room, nothing is stored.
     ///
-    /// Needs room for 25 bytes a key, for an eighth of the planned keys or 2^20 at a time, whichever is more, and a
-    /// second filter if this one is not empty.
+    /// Needs room for 16 bytes for each of an eighth of the planned keys, or of 2^20 keys if that is more, and for 9 to
+    /// 12 bytes for each of these that is being stored; and a second filter if this one is not empty.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).sharded(8).build()?;
