@@ -11,6 +11,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt;
 use std::fs;
+use std::hint::black_box;
 use std::ptr;
 
 use clap::ValueEnum;
@@ -130,6 +131,11 @@ fn map(bytes: usize) -> *mut u8 {
     // SAFETY: as above; brings all pages in, so that no fault falls into a measurement.
     unsafe { libc::madvise(memory.cast(), bytes, libc::MADV_POPULATE_WRITE) };
     memory
+}
+
+/// Has the system hand out so much memory, and gives it back: what is taken next has been in use.
+pub(crate) fn touch(bytes: usize) {
+    drop(black_box(vec![1u8; bytes]));
 }
 
 /// The share of a large allocation that lies on 2 MiB pages, by the system's own account.
