@@ -108,14 +108,13 @@ impl Lists {
         let mean = keys.div_ceil(regions);
         let room = (mean + 3 * mean.isqrt() + 8).min(keys);
         let words = regions * room;
-        let (hashes, values) = match old {
-            Some(old) if old.hashes.len() >= words && old.values.is_empty() != valued => {
-                (old.hashes, old.values)
-            }
-            old => {
-                drop(old);
-                (Words::zeroed(words as u64 * 64)?, vec![0; if valued { words } else { 0 }])
-            }
+        let values = if valued { words } else { 0 };
+        let fits = |old: &Self| {
+            old.hashes.len() >= words && old.values.len() >= values && old.values.is_empty() != valued
+        };
+        let (hashes, values) = match old.filter(fits) {
+            Some(old) => (old.hashes, old.values),
+            None => (Words::zeroed(words as u64 * 64)?, vec![0; values]),
         };
         Ok(Self { room, lens: vec![0; regions], hashes, values, spilled: (Vec::new(), Vec::new()) })
     }
@@ -266,6 +265,13 @@ mod tests {
     fn equal_keys_are_spilled() {
         let mut regions = Regions::default();
         let order = Order { parts: 2, regions_of_part: 100, most: usize::MAX };
+        for count in [10, 11, 12] {
+            sort(&mut regions, &vec![7; count], &vec![1; count], order, 1);
+            assert!(
+                regions.keys().eq(vec![(KeyHash::from_raw(7), 1); count]),
+                "a few more need a little more room"
+            );
+        }
         for count in [200_000, 10, 300_000, 1] {
             let keys = vec![7 << 40; count];
             let mut values: Vec<u16> = (0..count).map(|i| i as u16).collect();
