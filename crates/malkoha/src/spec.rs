@@ -17,7 +17,8 @@ use crate::theory;
 /// (`docs/DESIGN.md`, "How far offsets reach").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Offsets {
-    /// Within 2^14 places, more in very large tables: both places lie on one or two large pages (2 MiB).
+    /// Within 2^14 places, more in very large [dense](Spec::dense) tables: both places lie on one or two large pages
+    /// (2 MiB).
     #[default]
     Local,
     /// Anywhere, as the paper has it.

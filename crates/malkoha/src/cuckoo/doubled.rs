@@ -22,7 +22,7 @@ use crate::reduce::{draw, last_draw, undraw};
 
 use super::layout::CuckooLayout;
 use super::place::{Place, Placement, Signed};
-use super::sizing::local_range;
+use super::sizing::LOCAL_RANGE;
 use super::tag::{Fingerprint, Side};
 
 /// One doubling: the half of a place that a fingerprint leads to, and what remains of it. Counted from 0.
@@ -125,10 +125,12 @@ impl CuckooLayout {
         layout.set_places(self.places.checked_mul(2)?)?;
         layout.table_bits()?;
         layout.ring = self.ring;
-        let whole = self.places - self.ring.least;
-        let farthest = layout.places - self.ring.least;
-        layout.ring.most =
-            if self.ring.most == whole { farthest } else { farthest.min(local_range(layout.places)) };
+        let farthest = layout.places - layout.ring.least;
+        layout.ring.most = if self.reaches_everywhere() {
+            farthest
+        } else {
+            farthest.min(layout.ring.most.max(LOCAL_RANGE))
+        };
         Some(layout)
     }
 

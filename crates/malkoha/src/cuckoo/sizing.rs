@@ -14,9 +14,9 @@ use crate::theory;
 use super::layout::{CuckooLayout, MOST_SUBTABLE_BITS, Ring};
 use super::sorted::SortedBuckets;
 
-/// Offsets reach this many places, more in tables beyond [`LOCAL_TABLE`] places.
-const LOCAL_RANGE: u64 = 1 << 14;
-const LOCAL_TABLE: u64 = 1 << 24;
+/// Offsets reach this many places, and more in tables beyond [`DENSE_TABLE`] places that are planned to be dense.
+pub(super) const LOCAL_RANGE: u64 = 1 << 14;
+const DENSE_TABLE: u64 = 1 << 24;
 
 /// The chance that filling a filter as planned may fail.
 const FAILURE: f64 = 1e-7;
@@ -206,9 +206,22 @@ impl Wish {
         let farthest = layout.places - least;
         ring.most = match self.offsets {
             Offsets::Whole => farthest,
-            Offsets::Local | Offsets::Near(_) => farthest.min(local_range(layout.places)),
+            Offsets::Local | Offsets::Near(_) => farthest.min(self.local_range(layout.places)),
         };
         ring
+    }
+
+    /// The range of offsets that costs no load.
+    ///
+    /// The keys of a stretch of the table must find room in it and in what offsets reach around it. How many more
+    /// than the mean there are in the fullest stretch grows with the root of the table's logarithm, and what is spared
+    /// up to the threshold takes it in at any size; unless the table is dense, which spares little.
+    fn local_range(&self, places: u64) -> u64 {
+        if self.load <= theory::planned_load(self.kind) {
+            return LOCAL_RANGE;
+        }
+        // Doubled for every fourfold larger table.
+        LOCAL_RANGE << (places / DENSE_TABLE).max(1).ilog2().div_ceil(2)
     }
 
     /// The places among which near offsets stay: those of a cache line, or more if so many keys stay near
@@ -314,11 +327,6 @@ impl Wish {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, below 2^56")]
 fn whole(count: f64) -> u64 {
     count.ceil() as u64
-}
-
-/// The range of offsets that costs no load: [`LOCAL_RANGE`], doubled for every fourfold larger table.
-pub(super) fn local_range(places: u64) -> u64 {
-    LOCAL_RANGE << (places / LOCAL_TABLE).max(1).ilog2().div_ceil(2)
 }
 
 /// The chance that a Poisson variable exceeds `most`.
