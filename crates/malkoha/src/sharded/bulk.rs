@@ -10,7 +10,8 @@
 //! threads.
 
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use crate::engine::Again;
@@ -18,7 +19,7 @@ use crate::error::{Full, FullAt};
 use crate::filter::Filter;
 use crate::key::{Key, KeyHash};
 use crate::regions::round;
-use crate::threads::join;
+use crate::threads::{self, join, spawn};
 
 use super::batch::Batch;
 use super::{Shard, Sharded, shard_of};
@@ -102,40 +103,33 @@ impl Sharded {
             .map(|(shard, count)| (shard.get_mut(), rest.split_off(..count).expect("all hashes are counted")))
             .filter(|(_, hashes)| !hashes.is_empty())
             .collect();
-        let queue = Mutex::new(work);
-        let take = || queue.lock().expect("nobody panics with it").pop();
-        let fill = || {
-            while let Some((filter, hashes)) = take() {
-                filter.store_many((hashes, &[]), Again::Store, within).inspect_err(|Full| {
-                    // Nobody needs to go on.
-                    queue.lock().expect("nobody panics with it").clear();
-                })?;
-            }
-            Ok(())
-        };
-        thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..threads.min(self.geometry.shards as usize)).map(|_| scope.spawn(fill)).collect();
-            let mine = fill();
-            others.into_iter().map(join).fold(mine, Result::and)
-        })
+        let full = AtomicBool::new(false);
+        threads::for_each(
+            work.into_iter(),
+            threads.min(self.geometry.shards as usize),
+            |(filter, hashes)| {
+                // What is going to be undone need not be done.
+                if full.load(Ordering::Relaxed) {
+                    return;
+                }
+                if let Err(Full) = filter.store_many((hashes, &[]), Again::Store, within) {
+                    full.store(true, Ordering::Relaxed);
+                }
+            },
+        );
+        if full.into_inner() { Err(Full) } else { Ok(()) }
     }
 
     /// The hashes of all keys, those of one shard together and in order, and how many each shard has.
     fn in_order_of_shards<K: Key + Sync>(&self, keys: &[K], threads: usize) -> (Vec<KeyHash>, Vec<usize>) {
         let shards = self.shards.len();
         let share = keys.len().div_ceil(threads).max(BUFFER);
-        let count_share = |keys: &[K]| {
-            let mut counts = vec![0usize; shards];
-            let hashes: Vec<KeyHash> = keys.iter().map(|key| key.hash(&self.hasher)).collect();
-            for hash in &hashes {
+        let mut shares = vec![(Vec::new(), vec![0; shards]); keys.len().div_ceil(share)];
+        threads::for_each(keys.chunks(share).zip(&mut shares), threads, |(keys, (hashes, counts))| {
+            hashes.extend(keys.iter().map(|key| key.hash(&self.hasher)));
+            for hash in hashes {
                 counts[shard_of(*hash, shards).0] += 1;
             }
-            (hashes, counts)
-        };
-        let shares: Vec<(Vec<KeyHash>, Vec<usize>)> = thread::scope(|scope| {
-            let all: Vec<_> = keys.chunks(share).map(|keys| scope.spawn(move || count_share(keys))).collect();
-            all.into_iter().map(join).collect()
         });
         // A shard has the hashes of the first share, then those of the second, and so on; every share writes
         // into pieces of its own.
@@ -149,14 +143,10 @@ impl Sharded {
                 pieces.push(rest.split_off_mut(..counts[shard]).expect("all hashes are counted").iter_mut());
             }
         }
-        thread::scope(|scope| {
-            for ((hashes, _), mut pieces) in shares.iter().zip(pieces) {
-                scope.spawn(move || {
-                    for hash in hashes {
-                        let (shard, rest) = shard_of(*hash, shards);
-                        *pieces[shard].next().expect("all hashes are counted") = rest;
-                    }
-                });
+        threads::for_each(shares.iter().zip(pieces), threads, |((hashes, _), mut pieces)| {
+            for hash in hashes {
+                let (shard, rest) = shard_of(*hash, shards);
+                *pieces[shard].next().expect("all hashes are counted") = rest;
             }
         });
         (sorted, counts)
@@ -169,57 +159,97 @@ impl Sharded {
     ) -> Result<(), Full> {
         let hasher = self.hasher;
         let shards = self.shards.len();
-        let set = shards.div_ceil(threads);
+        let size = shards.div_ceil(threads);
+        let inserters: Vec<_> = (self.shards.chunks_mut(size).enumerate())
+            .map(|(at, set)| Mutex::new(Inserter { set, first: at * size, shards, batch: Batch::default() }))
+            .collect();
         thread::scope(|scope| {
-            let mut feeds = Vec::new();
-            let mut inserters = Vec::new();
-            for (at, shards_of_set) in self.shards.chunks_mut(set).enumerate() {
-                let (feed, queue) = sync_channel(BUFFERS);
-                feeds.push((feed, Vec::with_capacity(BUFFER)));
-                inserters.push(
-                    scope.spawn(move || Inserter { set: shards_of_set, first: at * set, shards }.run(&queue)),
-                );
+            let (mut feeds, mut running) = (Vec::new(), Vec::new());
+            for inserter in &inserters {
+                let (queue, full) = sync_channel(BUFFERS);
+                let thread = spawn(scope, move || full.iter().try_for_each(|hashes| store(inserter, hashes)));
+                feeds.push(Feed { buffer: Vec::new(), inserter, queue: thread.is_some().then_some(queue) });
+                running.extend(thread);
             }
             let fed = keys.try_for_each(|key| {
                 let hash = key.hash(&hasher);
-                let (feed, buffer) = &mut feeds[shard_of(hash, shards).0 / set];
-                buffer.push(hash);
-                if buffer.len() < BUFFER { Ok(()) } else { send(feed, buffer) }
+                feeds[shard_of(hash, shards).0 / size].push(hash)
             });
-            // If an inserter has gone, it found no room and says so when it is asked.
-            let _ = fed.and_then(|()| feeds.iter_mut().try_for_each(|(feed, buffer)| send(feed, buffer)));
+            let fed = fed.and_then(|()| feeds.iter_mut().try_for_each(Feed::hand_on));
             drop(feeds);
-            inserters.into_iter().map(join).fold(Ok(()), Result::and)
+            running.into_iter().map(join).fold(fed, Result::and)
         })
     }
 }
 
-/// One who stores hashes in its own set of shards.
+/// What fills a set of shards.
 struct Inserter<'a> {
     set: &'a mut [Shard],
     /// The number of the set's first shard.
     first: usize,
     /// All shards.
     shards: usize,
+    batch: Batch,
 }
 
-impl Inserter<'_> {
-    /// Stores whatever comes, until nobody feeds it any more or a key finds no room.
-    fn run(self, queue: &Receiver<Vec<KeyHash>>) -> Result<(), Full> {
-        let mut batch = Batch::default();
-        for hashes in queue {
-            batch.group(hashes.into_iter(), self.shards);
-            for (shard, hashes, _) in batch.parts() {
-                let filter = self.set[shard - self.first].get_mut();
-                filter.insert_slice(hashes).map_err(|FullAt { .. }| Full)?;
-            }
+/// Stores hashes in the shards of an inserter.
+fn store(inserter: &Mutex<Inserter>, hashes: Vec<KeyHash>) -> Result<(), Full> {
+    let Inserter { set, first, shards, batch } = &mut *inserter.lock().expect("nobody panics with it");
+    batch.group(hashes.into_iter(), *shards);
+    batch.parts().try_for_each(|(shard, hashes, _)| {
+        set[shard - *first].get_mut().insert_slice(hashes).map_err(|FullAt { .. }| Full)
+    })
+}
+
+/// The way to an inserter.
+struct Feed<'a> {
+    buffer: Vec<KeyHash>,
+    inserter: &'a Mutex<Inserter<'a>>,
+    /// To the thread that works for it, unless there was none to be had.
+    queue: Option<SyncSender<Vec<KeyHash>>>,
+}
+
+impl Feed<'_> {
+    fn push(&mut self, hash: KeyHash) -> Result<(), Full> {
+        self.buffer.push(hash);
+        if self.buffer.len() < BUFFER { Ok(()) } else { self.hand_on() }
+    }
+
+    /// Has the hashes of the buffer stored; waits while the queue is full. If the thread has gone, some key found no
+    /// room.
+    fn hand_on(&mut self) -> Result<(), Full> {
+        let hashes = core::mem::replace(&mut self.buffer, Vec::with_capacity(BUFFER));
+        match &self.queue {
+            Some(queue) => queue.send(hashes).map_err(|_| Full),
+            None => store(self.inserter, hashes),
         }
-        Ok(())
     }
 }
 
-/// Hands a buffer on and leaves an empty one; waits while the queue is full.
-fn send(feed: &SyncSender<Vec<KeyHash>>, buffer: &mut Vec<KeyHash>) -> Result<(), Full> {
-    let full = core::mem::replace(buffer, Vec::with_capacity(BUFFER));
-    feed.send(full).map_err(|_| Full)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+
+    #[test]
+    fn inserters_without_a_thread_store_what_they_are_fed() {
+        let keys = 3 * BUFFER as u64;
+        let spec = Spec::new(keys, 0.01).sharded(4);
+        let mut streamed = spec.build().unwrap();
+        streamed.extend_from_stream(0..keys, 2).unwrap();
+
+        let mut filter = spec.build().unwrap();
+        let (hasher, shards) = (filter.hasher, filter.shards.len());
+        let inserter =
+            Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, batch: Batch::default() });
+        let mut feed = Feed { buffer: Vec::new(), inserter: &inserter, queue: None };
+        (0..keys).try_for_each(|key| feed.push(key.hash(&hasher))).unwrap();
+        feed.hand_on().unwrap();
+        assert!(filter == streamed);
+
+        let inserter =
+            Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, batch: Batch::default() });
+        let mut feed = Feed { buffer: Vec::new(), inserter: &inserter, queue: None };
+        assert_eq!((0..keys).try_for_each(|key| feed.push(key.hash(&hasher))), Err(Full), "there is no room");
+    }
 }
