@@ -56,7 +56,7 @@ impl Geometry {
     /// The geometry of a table with twice the places and half the fingerprints, for twice the keys at twice
     /// the rate; `None` if there is none.
     pub(crate) fn doubled(&self) -> Option<Self> {
-        let layout = self.cuckoo().filter(|_| !self.is_growing())?.doubled()?;
+        let layout = self.cuckoo().filter(|_| !self.is_growing())?.doubled(self.load())?;
         let keys = self.keys.checked_mul(2)?.min(layout.slots);
         let rate = (2.0 * self.rate).max(layout.rate(keys)).min(1.0);
         Some(Self { keys, rate, layout: Layout::Cuckoo(layout), ..*self })

@@ -16,7 +16,8 @@ impl Filter {
     /// The rate for the keys that are in stays what it is, and doubles when they do: a bit of the fingerprint
     /// says in which half of its old place a key is now, and no longer tells keys apart.
     /// [`geometry`](Self::geometry) has the new promise. Where keys are at hand a filter built anew has a
-    /// better rate. Needs room for both tables while it lasts; if something fails nothing changes.
+    /// better rate. Needs room for both tables while it lasts; if something fails nothing changes. Offsets that reach
+    /// the whole of a table of up to 2^14 places are local in larger ones.
     ///
     /// ```
     /// use malkoha::Spec;

@@ -114,7 +114,7 @@ impl Lists {
         };
         let (hashes, values) = match old.filter(fits) {
             Some(old) => (old.hashes, old.values),
-            None => (Words::zeroed(words as u64 * 64)?, vec![0; values]),
+            None => (Words::zeroed(words as u64 * 64)?, zeros(values)?),
         };
         Ok(Self { room, lens: vec![0; regions], hashes, values, spilled: (Vec::new(), Vec::new()) })
     }
@@ -150,6 +150,14 @@ impl Lists {
     fn spilled(&self) -> Batch<'_> {
         Batch { hashes: &self.spilled.0, values: &self.spilled.1 }
     }
+}
+
+/// As many values 0, if there is memory for them.
+fn zeros(count: usize) -> Result<Vec<u16>, Error> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).map_err(|_| Error::Allocation { bytes: 2 * count as u64 })?;
+    values.resize(count, 0);
+    Ok(values)
 }
 
 /// Keys, sorted by region.

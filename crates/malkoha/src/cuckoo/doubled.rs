@@ -22,7 +22,7 @@ use crate::reduce::{draw, last_draw, undraw};
 
 use super::layout::CuckooLayout;
 use super::place::{Place, Placement, Signed};
-use super::sizing::LOCAL_RANGE;
+use super::sizing::local_range;
 use super::tag::{Fingerprint, Side};
 
 /// One doubling: the half of a place that a fingerprint leads to, and what remains of it. Counted from 0.
@@ -101,10 +101,11 @@ impl Placement for Doubled {
 }
 
 impl CuckooLayout {
-    /// The layout with twice the places and half the fingerprints, in tags of one bit less; `None` if it
+    /// The layout with twice the places and half the fingerprints, in tags of one bit less, planned for the same load;
+    /// `None` if it
     /// cannot be: the kind has no signed offsets, or no fingerprints are left to halve, or the places cannot
     /// be counted.
-    pub(crate) fn doubled(&self) -> Option<Self> {
+    pub(crate) fn doubled(&self, load: f64) -> Option<Self> {
         let tag_bits = self.tag.bits - self.value_bits() - 1;
         let widths = Self::tag_widths(self.kind);
         if !self.kind.is_signed() || self.fingerprints < 4 || !widths.contains(&tag_bits) {
@@ -129,7 +130,7 @@ impl CuckooLayout {
         layout.ring.most = if self.reaches_everywhere() {
             farthest
         } else {
-            farthest.min(layout.ring.most.max(LOCAL_RANGE))
+            farthest.min(local_range(layout.kind, load, layout.places))
         };
         Some(layout)
     }
@@ -175,14 +176,16 @@ mod tests {
             [(10, 0.01), (1000, 1e-4), (50_000, 1e-9)]
                 .map(|(keys, rate)| *Spec::new(keys, rate).kind(kind).plan().unwrap().cuckoo().unwrap())
         });
-        plans.flat_map(|layout| core::iter::successors(layout.doubled(), CuckooLayout::doubled)).collect()
+        plans
+            .flat_map(|layout| core::iter::successors(layout.doubled(0.9), |layout| layout.doubled(0.9)))
+            .collect()
     }
 
     #[test]
     fn hashes_lead_back_and_doubling_again_asks_for_nothing_more() {
         for layout in layouts() {
             let placement = Doubled::new(&layout);
-            let next = layout.doubled().map(|layout| Doubled::new(&layout));
+            let next = layout.doubled(0.9).map(|layout| Doubled::new(&layout));
             for i in 0..500 {
                 let hash = KeyHash::from_raw(crate::key::mix(i));
                 let (place, fingerprint) = placement.locate(hash);

@@ -5,6 +5,7 @@ use crate::bits::words::mask;
 use crate::kind::Kind;
 use crate::theory;
 
+use super::sizing::LOCAL_RANGE;
 use super::sorted::SortedBuckets;
 use super::tag::{Anatomy, Fingerprint};
 
@@ -224,7 +225,7 @@ impl CuckooLayout {
     /// is what serves when it gets larger.
     pub(crate) fn reaches_everywhere(&self) -> bool {
         let most = self.ring.most;
-        self.kind.is_signed() && most == self.places - self.ring.least && most > 1 << 15
+        self.kind.is_signed() && most == self.places - self.ring.least && most > LOCAL_RANGE
     }
 
     /// Bits of the table, or `None` if there are too many to count.

@@ -206,22 +206,11 @@ impl Wish {
         let farthest = layout.places - least;
         ring.most = match self.offsets {
             Offsets::Whole => farthest,
-            Offsets::Local | Offsets::Near(_) => farthest.min(self.local_range(layout.places)),
+            Offsets::Local | Offsets::Near(_) => {
+                farthest.min(local_range(self.kind, self.load, layout.places))
+            }
         };
         ring
-    }
-
-    /// The range of offsets that costs no load.
-    ///
-    /// The keys of a stretch of the table must find room in it and in what offsets reach around it. How many more
-    /// than the mean there are in the fullest stretch grows with the root of the table's logarithm, and what is spared
-    /// up to the threshold takes it in at any size; unless the table is dense, which spares little.
-    fn local_range(&self, places: u64) -> u64 {
-        if self.load <= theory::planned_load(self.kind) {
-            return LOCAL_RANGE;
-        }
-        // Doubled for every fourfold larger table.
-        LOCAL_RANGE << (places / DENSE_TABLE).max(1).ilog2().div_ceil(2)
     }
 
     /// The places among which near offsets stay: those of a cache line, or more if so many keys stay near
@@ -329,6 +318,19 @@ fn whole(count: f64) -> u64 {
     count.ceil() as u64
 }
 
+/// How far local offsets reach in a table of so many places that is planned for this load.
+///
+/// The keys of a stretch of the table must find room in it and in what offsets reach around it. How many more than the
+/// mean there are in the fullest stretch grows with the root of the logarithm of the number of stretches, and what is
+/// left free up to the threshold takes it in at any size; unless the table is dense, which leaves little.
+pub(super) fn local_range(kind: Kind, load: f64, places: u64) -> u64 {
+    if load <= theory::planned_load(kind) {
+        return LOCAL_RANGE;
+    }
+    // Doubled for every fourfold larger table.
+    LOCAL_RANGE << (places / DENSE_TABLE).max(1).ilog2().div_ceil(2)
+}
+
 /// The chance that a Poisson variable exceeds `most`.
 fn poisson_above(mean: f64, most: u32) -> f64 {
     // More than this, or so many that the formula for them fails, is certainly too many.
@@ -346,4 +348,49 @@ fn poisson_above(mean: f64, most: u32) -> f64 {
         }
     }
     above
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+
+    fn reach(spec: Spec) -> u64 {
+        spec.plan().unwrap().cuckoo().unwrap().ring.most
+    }
+
+    #[test]
+    fn local_offsets_reach_as_far_as_the_load_asks_for() {
+        for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted] {
+            for keys in [1 << 20, 1 << 26, 1 << 31] {
+                let spec = Spec::new(keys, 0.01).kind(kind);
+                assert_eq!(reach(spec), LOCAL_RANGE, "{kind} {keys}");
+                assert!(reach(spec.dense()) >= LOCAL_RANGE, "{kind} {keys}");
+                assert!(reach(spec.offsets(Offsets::Whole)) > 8 * LOCAL_RANGE, "{kind} {keys}");
+            }
+            assert!(reach(Spec::new(1 << 31, 0.01).kind(kind).dense()) >= 8 * LOCAL_RANGE, "{kind}");
+        }
+    }
+
+    #[test]
+    fn doubled_tables_reach_as_far_as_planned_ones() {
+        let kind = Kind::Windowed(2);
+        for (spec, everywhere) in [
+            (Spec::new(10_000, 0.001).kind(kind), false),
+            (Spec::new(1 << 26, 0.001).kind(kind), false),
+            (Spec::new(1 << 26, 0.001).kind(kind).dense(), false),
+            (Spec::new(1 << 15, 0.001).kind(kind).offsets(Offsets::Whole), true),
+        ] {
+            let plan = spec.plan().unwrap();
+            let doubled = plan.doubled().unwrap().doubled().unwrap();
+            let layout = doubled.cuckoo().unwrap();
+            let farthest = layout.places - layout.ring.least;
+            let expected = if everywhere {
+                farthest
+            } else {
+                farthest.min(local_range(kind, plan.load(), layout.places))
+            };
+            assert_eq!((layout.ring.most, layout.reaches_everywhere()), (expected, everywhere), "{plan:?}");
+        }
+    }
 }

@@ -6,6 +6,8 @@
 //!                                                                               each with its set of shards
 //! ```
 //!
+//! What the system gives no thread for is done by the caller's.
+//!
 //! The keys of a shard arrive in their order either way, so that the content does not depend on the number of
 //! threads.
 
@@ -124,12 +126,15 @@ impl Sharded {
     fn in_order_of_shards<K: Key + Sync>(&self, keys: &[K], threads: usize) -> (Vec<KeyHash>, Vec<usize>) {
         let shards = self.shards.len();
         let share = keys.len().div_ceil(threads).max(BUFFER);
-        let mut shares = vec![(Vec::new(), vec![0; shards]); keys.len().div_ceil(share)];
+        let mut shares = vec![(Vec::new(), Vec::new()); keys.len().div_ceil(share)];
         threads::for_each(keys.chunks(share).zip(&mut shares), threads, |(keys, (hashes, counts))| {
             hashes.extend(keys.iter().map(|key| key.hash(&self.hasher)));
+            // In memory of its own: threads that count side by side would take each other's cache lines away.
+            let mut own = vec![0; shards];
             for hash in hashes {
-                counts[shard_of(*hash, shards).0] += 1;
+                own[shard_of(*hash, shards).0] += 1;
             }
+            *counts = own;
         });
         // A shard has the hashes of the first share, then those of the second, and so on; every share writes
         // into pieces of its own.
@@ -166,8 +171,9 @@ impl Sharded {
         thread::scope(|scope| {
             let (mut feeds, mut running) = (Vec::new(), Vec::new());
             for inserter in &inserters {
-                let (queue, full) = sync_channel(BUFFERS);
-                let thread = spawn(scope, move || full.iter().try_for_each(|hashes| store(inserter, hashes)));
+                let (queue, buffers) = sync_channel(BUFFERS);
+                let thread =
+                    spawn(scope, move || buffers.iter().try_for_each(|hashes| store(inserter, hashes)));
                 feeds.push(Feed { buffer: Vec::new(), inserter, queue: thread.is_some().then_some(queue) });
                 running.extend(thread);
             }
@@ -211,6 +217,7 @@ struct Feed<'a> {
 
 impl Feed<'_> {
     fn push(&mut self, hash: KeyHash) -> Result<(), Full> {
+        self.buffer.reserve_exact(BUFFER - self.buffer.len());
         self.buffer.push(hash);
         if self.buffer.len() < BUFFER { Ok(()) } else { self.hand_on() }
     }
@@ -218,7 +225,7 @@ impl Feed<'_> {
     /// Has the hashes of the buffer stored; waits while the queue is full. If the thread has gone, some key found no
     /// room.
     fn hand_on(&mut self) -> Result<(), Full> {
-        let hashes = core::mem::replace(&mut self.buffer, Vec::with_capacity(BUFFER));
+        let hashes = core::mem::take(&mut self.buffer);
         match &self.queue {
             Some(queue) => queue.send(hashes).map_err(|_| Full),
             None => store(self.inserter, hashes),

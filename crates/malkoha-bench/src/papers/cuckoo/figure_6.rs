@@ -120,7 +120,7 @@ fn show(record: &Record) -> Vec<Piece> {
     pieces.push(Piece::Text(format!(
         "The lowest of all layouts reaches {:.4} of its threshold with 1000 steps, {:.4} with 10 000 and {:.4} with 50 000. At k = 4 slots of \
          windows have a bit more here than in the paper, so that they keep their rate. Offsets of a fixed reach are \
-         expected to lose load slowly as tables grow, which is why their reach grows in very large ones.",
+         expected to lose load slowly as tables grow, which is why their reach grows in very large dense ones.",
         of(1000),
         of(10_000),
         of(50_000)
