@@ -101,9 +101,8 @@ impl Placement for Doubled {
 }
 
 impl CuckooLayout {
-    /// The layout with twice the places and half the fingerprints, in tags of one bit less, planned for the same load;
-    /// `None` if it
-    /// cannot be: the kind has no signed offsets, or no fingerprints are left to halve, or the places cannot
+    /// The layout with twice the places and half the fingerprints, in tags of one bit less, for the same load; `None`
+    /// if it cannot be: the kind has no signed offsets, or no fingerprints are left to halve, or the places cannot
     /// be counted.
     pub(crate) fn doubled(&self, load: f64) -> Option<Self> {
         let tag_bits = self.tag.bits - self.value_bits() - 1;

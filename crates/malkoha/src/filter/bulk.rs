@@ -22,7 +22,8 @@ impl Filter {
     /// several times quicker than one by one. The content depends on the keys and their order, not on the
     /// number of threads. Keys are stored in rounds of an eighth of the slots, or of 2^20 keys if that is more;
     /// this needs room for 9 to 12 bytes for each key of a round, which for slots of 16 bits is about half of what the
-    /// filter has, and more if many keys are equal; without it keys are stored one by one. And it needs a second table if the filter is growing or not empty.
+    /// filter has, and more if many keys are equal; without it keys are stored one by one. And it needs a second table
+    /// if the filter is growing or not empty.
     ///
     /// [`Offsets::Local`]: crate::Offsets::Local
     ///
