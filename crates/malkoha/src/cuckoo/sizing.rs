@@ -375,22 +375,20 @@ mod tests {
     #[test]
     fn doubled_tables_reach_as_far_as_planned_ones() {
         let kind = Kind::Windowed(2);
-        for (spec, everywhere) in [
-            (Spec::new(10_000, 0.001).kind(kind), false),
-            (Spec::new(1 << 26, 0.001).kind(kind), false),
-            (Spec::new(1 << 26, 0.001).kind(kind).dense(), false),
-            (Spec::new(1 << 15, 0.001).kind(kind).offsets(Offsets::Whole), true),
+        let twice_doubled = |spec: Spec| {
+            let doubled = spec.kind(kind).plan().unwrap().doubled().unwrap().doubled().unwrap();
+            *doubled.cuckoo().unwrap()
+        };
+        for (spec, expected) in [
+            (Spec::new(10_000, 0.001), LOCAL_RANGE),
+            (Spec::new(1 << 26, 0.001), LOCAL_RANGE),
+            (Spec::new(1 << 26, 0.001).dense(), 4 * LOCAL_RANGE),
         ] {
-            let plan = spec.plan().unwrap();
-            let doubled = plan.doubled().unwrap().doubled().unwrap();
-            let layout = doubled.cuckoo().unwrap();
-            let farthest = layout.places - layout.ring.least;
-            let expected = if everywhere {
-                farthest
-            } else {
-                farthest.min(local_range(kind, plan.load(), layout.places))
-            };
-            assert_eq!((layout.ring.most, layout.reaches_everywhere()), (expected, everywhere), "{plan:?}");
+            let layout = twice_doubled(spec);
+            assert_eq!(layout.ring.most, expected, "{layout:?}");
+            assert!(!layout.reaches_everywhere());
         }
+        let layout = twice_doubled(Spec::new(1 << 15, 0.001).offsets(Offsets::Whole));
+        assert_eq!(layout.ring.most, layout.places - layout.ring.least);
     }
 }
