@@ -107,8 +107,8 @@ pub(crate) struct LimitsArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SpeedArgs {
     /// Filters: a kind, perhaps with @k for rate 2^-k (otherwise slots have 16 bits) and with one of +near
-    /// (half of the other places in the same cache line), +nearN (N of 256), +whole, +dense, +random,
-    /// +distinct or +spread; `all` is every kind there is.
+    /// (96 of 256 other places in the same cache line), +nearN (N of 256, in more lines if need be), +whole,
+    /// +dense, +random, +distinct or +spread; `all` is every kind there is.
     #[arg(
         long,
         value_delimiter = ',',

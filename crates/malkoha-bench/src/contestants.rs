@@ -250,7 +250,7 @@ mod tests {
             ("classic:4", "classic:4@13", 16.0),
             ("semisorted", "semisorted@14", 16.0),
             ("sorted@8+whole", "sorted@8+whole", 10.0),
-            ("flexible:4+near", "flexible:4@13+near128", 16.0),
+            ("flexible:4+near", "flexible:4@13+near96", 16.0),
             ("sorted+dense", "sorted@14+dense", 16.0),
         ] {
             let Choice::One(wish) = text.parse().unwrap() else { panic!("{text} is one kind") };

@@ -77,7 +77,7 @@ impl FromStr for Variant {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Ok(match text {
-            "near" => Self::Offsets(Offsets::Near(128)),
+            "near" => Self::Offsets(Offsets::Near(96)),
             "whole" => Self::Offsets(Offsets::Whole),
             "dense" => Self::Dense,
             "random" => Self::Pattern(Pattern::Random),

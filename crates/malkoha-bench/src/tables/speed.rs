@@ -114,7 +114,7 @@ fn goals(records: &Records) -> Table {
         ("flexible:4@13", 0.9),
         ("windowed:2@14", 0.9),
         ("sorted@14", 0.75),
-        ("flexible:4@13+near128", 1.1),
+        ("flexible:4@13+near96", 1.1),
         ("blocked:2@8", 0.8),
     ] {
         let what = format!("{filter}: finds of slices, half present, over random pairs of lines");
