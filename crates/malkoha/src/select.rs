@@ -53,19 +53,7 @@ fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error>
         Kind::Classic(_) => Box::new(ClassicCuckoo::in_words(layout, words)?),
         Kind::SemiSorted => Box::new(SemiSortedCuckoo::in_words(layout, words)?),
         Kind::Simplified(_) => Box::new(SimplifiedCuckoo::in_words(layout, words)?),
-        _ if layout.ring.near_share > 0 => near(layout, words)?,
         _ => signed(layout, words)?,
-    })
-}
-
-/// Signed offsets of which some stay in a cache line, which pays in buckets of 64 bits most of all.
-fn near(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
-    Ok(match (layout.kind, layout.tag_bits()) {
-        (Kind::Sorted, _) => Box::new(Cuckoo::<Signed, SortedBuckets>::in_words(layout, words)?),
-        (Kind::Flexible(4), 16) => {
-            Box::new(Cuckoo::<Signed, Slots<Fixed<16, 4, false>>>::in_words(layout, words)?)
-        }
-        _ => Box::new(Cuckoo::<Signed, Slots<Dynamic>>::in_words(layout, words)?),
     })
 }
 
@@ -80,23 +68,29 @@ fn valued<P: Placement>(layout: &CuckooLayout, words: Words) -> Result<Box<dyn E
 
 /// Buckets, windows and sorted buckets with signed offsets.
 fn signed(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
-    type P = Signed<false>;
+    /// With placement `$P`: the shapes of slots (bits, slots of a place, windows or not) and the bits of the
+    /// tags of sorted buckets that have their numbers compiled in.
     macro_rules! choose {
-        (slots $(($bits:literal, $l:literal, $windowed:literal)),*; sorted $($sorted:literal),*) => {
+        ($P:ty; slots $(($bits:literal, $l:literal, $windowed:literal)),*; sorted $($sorted:literal),*) => {
             match (layout.kind, layout.tag_bits(), layout.slots_per_place, layout.kind.is_windowed()) {
-                $((Kind::Sorted, $sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets<$sorted>>::in_words(layout, words)?),)*
-                (Kind::Sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets>::in_words(layout, words)?),
+                $((Kind::Sorted, $sorted, ..) => Box::new(Cuckoo::<$P, SortedBuckets<$sorted>>::in_words(layout, words)?),)*
+                (Kind::Sorted, ..) => Box::new(Cuckoo::<$P, SortedBuckets>::in_words(layout, words)?),
                 $((_, $bits, $l, $windowed) => {
-                    Box::new(Cuckoo::<P, Slots<Fixed<$bits, $l, $windowed>>>::in_words(layout, words)?)
+                    Box::new(Cuckoo::<$P, Slots<Fixed<$bits, $l, $windowed>>>::in_words(layout, words)?)
                 })*
-                _ => Box::new(Cuckoo::<P, Slots<Dynamic>>::in_words(layout, words)?),
+                _ => Box::new(Cuckoo::<$P, Slots<Dynamic>>::in_words(layout, words)?),
             }
         };
     }
-    Ok(choose![
-        slots
-            (8, 4, false), (12, 4, false), (16, 4, false),
-            (8, 2, true), (12, 2, true), (16, 2, true), (16, 4, true);
-        sorted 10, 11, 13, 17
-    ])
+    Ok(if layout.ring.near_share > 0 {
+        choose![Signed<true>; slots (16, 4, false), (16, 2, true); sorted 17]
+    } else {
+        choose![
+            Signed<false>;
+            slots
+                (8, 4, false), (12, 4, false), (16, 4, false),
+                (8, 2, true), (12, 2, true), (16, 2, true), (16, 4, true);
+            sorted 10, 11, 13, 17
+        ]
+    })
 }

@@ -15,6 +15,8 @@
 //! and pays for it with one bit in the tag, the side, which a search compares like the rest, so that the bit
 //! is not lost to the rate.
 
+use core::hint::select_unpredictable;
+
 use crate::key::KeyHash;
 use crate::kind::Kind;
 use crate::reduce::{draw, last_draw, undraw};
@@ -215,13 +217,14 @@ impl<const NEAR: bool> Placement for Signed<NEAR> {
     #[inline(always)]
     fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
         let (byte, rest) = draw(scatter(fingerprint), 256);
-        if NEAR && byte < self.near {
-            let offset = self.least + last_draw(rest, self.near_span);
-            let inside = place.0.wrapping_add(Self::signed(offset, side));
-            return Place((place.0 & !self.group) | (inside & self.group));
-        }
-        let offset = self.least + last_draw(rest, self.span);
-        Place(Self::step(place.0, offset, side, self.places))
+        // Without a branch: which fingerprints are near cannot be foreseen.
+        let near = NEAR && byte < self.near;
+        let span = select_unpredictable(near, self.near_span, self.span);
+        let offset = self.least + last_draw(rest, span);
+        let far = Self::step(place.0, offset, side, self.places);
+        let inside = place.0.wrapping_add(Self::signed(offset, side));
+        let near_by = (place.0 & !self.group) | (inside & self.group);
+        Place(select_unpredictable(near, near_by, far))
     }
 
     #[inline(always)]
