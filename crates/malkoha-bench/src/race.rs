@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   fill     turn 1: limit, A one by one, A slice; limit, B one by one, B slice; ...   turn 2: ...
-//!   find     turn 1: limit, A, B, ... 0 % present; limit, A, B, ... 50 % present; ...  turn 2: ...
+//!   find     turn 1: limit, A; limit, B; ... 0 % present; limit, A; ... 50 % present   turn 2: ...
 //!   remove   turn 1: limit, A, B, ...                                                  turn 2: ...
 //! ```
 //!
@@ -275,24 +275,21 @@ impl<'a> Race<'a> {
         Ok(())
     }
 
-    /// One turn of one kind of lookup: the limits, then everyone.
+    /// One turn of one kind of lookup: everyone, right after the limit.
     fn find_turn(&mut self, operation: Operation, keys: &[u64]) -> Result<(), Box<dyn Error>> {
         let Operation::Find { way, percent, threads } = operation else { return Ok(()) };
-        let limits = [Access::OneLine, Access::TwoLines].map(|access| {
-            let wanted = self.lanes.iter().any(|lane| lane.entry.find_limit() == access);
-            if wanted { self.limit(access, threads) } else { (access, f64::NAN) }
-        });
-        for lane in &mut self.lanes {
-            if !lane.entry.find_ways().contains(&way) {
+        for at in 0..self.lanes.len() {
+            let entry = self.lanes[at].entry;
+            if !entry.find_ways().contains(&way) {
                 continue;
             }
+            let limit = self.limit(entry.find_limit(), threads);
+            let lane = &mut self.lanes[at];
             warm(&*lane.filter, way, &keys[..keys.len() / 4], &mut self.answers);
             let time = find_in_threads(&*lane.filter, operation, keys, &mut self.answers);
             if percent == 100 && !self.answers.iter().all(|found| *found) {
                 lane.lost()?;
             }
-            let limit = limits.into_iter().find(|(access, _)| *access == lane.entry.find_limit());
-            let limit = limit.expect("both limits were measured");
             lane.standing.push(operation, measure::mega_per_second(keys.len(), time), limit);
         }
         Ok(())

@@ -66,8 +66,11 @@ pub type WindowedCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
 /// Signed offsets and sorted buckets: any size, and the fewest bits.
 pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
 
-/// How many keys ahead of the one that is looked at the memory is asked for.
+/// How many keys ahead of the one that is looked at the homes are computed,
 const AHEAD: usize = 64;
+/// and how many keys later their memory is asked for: then no request has to wait for the multiplications that lead
+/// to its place, while it takes up room in the CPU's window.
+const LAG: usize = 2;
 
 /// The two places of a key, and what is stored there.
 #[derive(Clone, Copy, Debug)]
@@ -162,9 +165,14 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     #[inline(always)]
     fn approach(&self, hash: KeyHash) -> Homes {
         let homes = self.homes(hash);
+        self.ask_for(homes);
+        homes
+    }
+
+    #[inline(always)]
+    fn ask_for(&self, homes: Homes) {
         self.table.prefetch(homes.first);
         self.table.prefetch(homes.second);
-        homes
     }
 
     /// Whether the table holds a key. No branch depends on the answer, which cannot be foreseen.
@@ -372,8 +380,9 @@ impl<P: Placement, T: Table, K, H: Fn(&K) -> KeyHash> Work for LookUp<'_, P, T, 
             let homes = &mut ring[i % AHEAD];
             *answer = filter.in_table(*homes);
             if let Some(key) = keys.get(i + AHEAD) {
-                *homes = filter.approach(hash(key));
+                *homes = filter.homes(hash(key));
             }
+            filter.ask_for(ring[i.wrapping_sub(LAG) % AHEAD]);
         }
     }
 }
