@@ -46,14 +46,16 @@ fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error>
         return match layout.kind {
             Kind::Classic(_) | Kind::SemiSorted => valued::<Xor>(layout, words),
             Kind::Simplified(_) => valued::<Subtables>(layout, words),
-            _ => valued::<Signed>(layout, words),
+            _ if layout.ring.near_share > 0 => valued::<Signed<true>>(layout, words),
+            _ => valued::<Signed<false>>(layout, words),
         };
     }
     Ok(match layout.kind {
         Kind::Classic(_) => Box::new(ClassicCuckoo::in_words(layout, words)?),
         Kind::SemiSorted => Box::new(SemiSortedCuckoo::in_words(layout, words)?),
         Kind::Simplified(_) => Box::new(SimplifiedCuckoo::in_words(layout, words)?),
-        _ => signed(layout, words)?,
+        _ if layout.ring.near_share > 0 => signed::<Signed<true>>(layout, words)?,
+        _ => signed::<Signed<false>>(layout, words)?,
     })
 }
 
@@ -66,31 +68,25 @@ fn valued<P: Placement>(layout: &CuckooLayout, words: Words) -> Result<Box<dyn E
     })
 }
 
-/// Buckets, windows and sorted buckets with signed offsets.
-fn signed(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
-    /// With placement `$P`: the shapes of slots (bits, slots of a place, windows or not) and the bits of the
-    /// tags of sorted buckets that have their numbers compiled in.
+/// Buckets, windows and sorted buckets with signed offsets: the shapes of slots (bits, slots of a place, windows or
+/// not) and the bits of the tags of sorted buckets that have their numbers compiled in.
+fn signed<P: Placement>(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
     macro_rules! choose {
-        ($P:ty; slots $(($bits:literal, $l:literal, $windowed:literal)),*; sorted $($sorted:literal),*) => {
+        (slots $(($bits:literal, $l:literal, $windowed:literal)),*; sorted $($sorted:literal),*) => {
             match (layout.kind, layout.tag_bits(), layout.slots_per_place, layout.kind.is_windowed()) {
-                $((Kind::Sorted, $sorted, ..) => Box::new(Cuckoo::<$P, SortedBuckets<$sorted>>::in_words(layout, words)?),)*
-                (Kind::Sorted, ..) => Box::new(Cuckoo::<$P, SortedBuckets>::in_words(layout, words)?),
+                $((Kind::Sorted, $sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets<$sorted>>::in_words(layout, words)?),)*
+                (Kind::Sorted, ..) => Box::new(Cuckoo::<P, SortedBuckets>::in_words(layout, words)?),
                 $((_, $bits, $l, $windowed) => {
-                    Box::new(Cuckoo::<$P, Slots<Fixed<$bits, $l, $windowed>>>::in_words(layout, words)?)
+                    Box::new(Cuckoo::<P, Slots<Fixed<$bits, $l, $windowed>>>::in_words(layout, words)?)
                 })*
-                _ => Box::new(Cuckoo::<$P, Slots<Dynamic>>::in_words(layout, words)?),
+                _ => Box::new(Cuckoo::<P, Slots<Dynamic>>::in_words(layout, words)?),
             }
         };
     }
-    Ok(if layout.ring.near_share > 0 {
-        choose![Signed<true>; slots (16, 4, false), (16, 2, true); sorted 17]
-    } else {
-        choose![
-            Signed<false>;
-            slots
-                (8, 4, false), (12, 4, false), (16, 4, false),
-                (8, 2, true), (12, 2, true), (16, 2, true), (16, 4, true);
-            sorted 10, 11, 13, 17
-        ]
-    })
+    Ok(choose![
+        slots
+            (8, 4, false), (12, 4, false), (16, 4, false),
+            (8, 2, true), (12, 2, true), (16, 2, true), (16, 4, true);
+        sorted 10, 11, 13, 17
+    ])
 }

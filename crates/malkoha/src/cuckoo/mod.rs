@@ -66,10 +66,11 @@ pub type WindowedCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
 /// Signed offsets and sorted buckets: any size, and the fewest bits.
 pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
 
-/// How many keys ahead of the one that is looked at the homes are computed,
+/// How many keys ahead of the one that is looked at its homes are computed.
 const AHEAD: usize = 64;
-/// and how many keys later their memory is asked for: then no request has to wait for the multiplications that lead
-/// to its place, while it takes up room in the CPU's window.
+
+/// How many keys after its homes are computed the memory of a key is asked for. A request that waits for the
+/// multiplications which lead to its place takes up room in the CPU's window meanwhile.
 const LAG: usize = 2;
 
 /// The two places of a key, and what is stored there.
@@ -382,7 +383,10 @@ impl<P: Placement, T: Table, K, H: Fn(&K) -> KeyHash> Work for LookUp<'_, P, T, 
             if let Some(key) = keys.get(i + AHEAD) {
                 *homes = filter.homes(hash(key));
             }
-            filter.ask_for(ring[i.wrapping_sub(LAG) % AHEAD]);
+            let soon = i + AHEAD - LAG;
+            if soon < keys.len() {
+                filter.ask_for(ring[soon % AHEAD]);
+            }
         }
     }
 }
