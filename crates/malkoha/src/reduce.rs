@@ -26,6 +26,49 @@ pub(crate) const fn last_draw(fraction: u64, choices: u64) -> u64 {
     draw(fraction, choices).0
 }
 
+/// How draws are multiplied out: all ways draw the same.
+pub trait Multiply {
+    /// [`draw`].
+    fn draw(fraction: u64, choices: u64) -> (u64, u64);
+
+    /// [`last_draw`].
+    #[inline(always)]
+    fn last_draw(fraction: u64, choices: u64) -> u64 {
+        Self::draw(fraction, choices).0
+    }
+}
+
+/// In one product of 128 bits, among any number of choices.
+pub(crate) struct Whole;
+
+impl Multiply for Whole {
+    #[inline(always)]
+    fn draw(fraction: u64, choices: u64) -> (u64, u64) {
+        draw(fraction, choices)
+    }
+}
+
+/// In products of 32 bits by 32, which vectors have, among as many choices as [`are_narrow`] allows.
+pub(crate) struct Halves;
+
+impl Multiply for Halves {
+    #[inline(always)]
+    fn draw(fraction: u64, choices: u64) -> (u64, u64) {
+        // A mask that does nothing tells the compiler that the upper half of the choices is zero.
+        let narrow = choices & HALF;
+        let upper = (fraction >> 32) * narrow + ((fraction & HALF) * narrow >> 32);
+        (upper >> 32, fraction.wrapping_mul(choices))
+    }
+}
+
+const HALF: u64 = u32::MAX as u64;
+
+/// Whether [`Halves`] can draw among each of these numbers of choices.
+#[inline(always)]
+pub(crate) fn are_narrow(choices: &[u64]) -> bool {
+    choices.iter().all(|&choices| choices <= HALF)
+}
+
 /// The smallest fraction from which successive draws give these numbers, each with the choices it was drawn
 /// from.
 ///
@@ -56,6 +99,24 @@ pub(crate) fn bits_needed(choices: &[u64]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_draw_what_the_whole_draws() {
+        let edges = [0, 1, 2, 255, HALF - 1, HALF, HALF + 1, 1 << 63, u64::MAX - 1, u64::MAX];
+        let fractions = edges.into_iter().chain((0..10_000).map(crate::key::mix));
+        for fraction in fractions {
+            for choices in
+                [1, 2, 3, 255, 256, 65_537, 1 << 31, HALF - 1, HALF, crate::key::mix(fraction) & HALF]
+            {
+                assert_eq!(
+                    Halves::draw(fraction, choices),
+                    Whole::draw(fraction, choices),
+                    "{fraction}, {choices}"
+                );
+            }
+        }
+        assert!(are_narrow(&[1, HALF]) && !are_narrow(&[1, HALF + 1]));
+    }
 
     #[test]
     fn successive_draws_are_uniform_and_independent() {

@@ -18,7 +18,7 @@
 //! before, but for the two that became one (one part in F more); for twice the keys it is twice the rate.
 
 use crate::key::KeyHash;
-use crate::reduce::{draw, last_draw, undraw};
+use crate::reduce::{Multiply, are_narrow, undraw};
 
 use super::layout::CuckooLayout;
 use super::place::{Place, Placement, Signed};
@@ -68,10 +68,14 @@ impl Placement for Doubled {
         }
     }
 
+    fn is_narrow(&self) -> bool {
+        are_narrow(&[self.places, self.fingerprints]) && self.ring.is_narrow()
+    }
+
     #[inline(always)]
-    fn locate(&self, hash: KeyHash) -> (Place, Fingerprint) {
-        let (mut place, rest) = draw(hash.to_raw(), self.places);
-        let (mut fingerprint, mut fingerprints) = (last_draw(rest, self.fingerprints), self.fingerprints);
+    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint) {
+        let (mut place, rest) = M::draw(hash.to_raw(), self.places);
+        let (mut fingerprint, mut fingerprints) = (M::last_draw(rest, self.fingerprints), self.fingerprints);
         for _ in 0..self.doublings {
             let (half, rest) = halve(fingerprint, fingerprints);
             (place, fingerprint, fingerprints) = (2 * place + half, rest, fingerprints / 2);
@@ -90,8 +94,8 @@ impl Placement for Doubled {
     }
 
     #[inline(always)]
-    fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
-        self.ring.other(place, fingerprint, side)
+    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
+        self.ring.other_by::<M>(place, fingerprint, side)
     }
 
     #[inline(always)]

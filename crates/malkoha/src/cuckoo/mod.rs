@@ -5,6 +5,7 @@
 //!        -> second place
 //!        -> tags sought in both             tag.rs     value, side, rank, fingerprint
 //!        -> slots compared                  slots.rs   buckets and windows; sorted.rs  sorted buckets
+//!   many at once                            batch.rs   homes in vectors, memory on its way
 //!   full  -> others move                    walk.rs    steps, budget, undo
 //!         -> or the key is kept aside       stash.rs
 //! ```
@@ -14,6 +15,7 @@
 //! know it at compile time and have hashes in hand.
 
 mod audit;
+mod batch;
 mod bulk;
 mod doubled;
 mod layout;
@@ -40,13 +42,13 @@ pub(crate) use place::Placement;
 pub(crate) use sizing::Wish;
 
 use crate::bits::Words;
-use crate::bits::cpu::{Cpu, Vectors, Work};
+use crate::bits::cpu::Cpu;
 use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full};
-use crate::in_cache::{answer_each, stays_in_cache};
 use crate::key::{KeyHash, KeyHasher};
 use crate::regions::{Order, Regions};
 use crate::values::Values;
+use batch::Hashed;
 use place::Place;
 use stash::{Kept, Stash};
 use table::{Entry, Table};
@@ -65,13 +67,6 @@ pub type FlexibleCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
 pub type WindowedCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
 /// Signed offsets and sorted buckets: any size, and the fewest bits.
 pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
-
-/// How many keys ahead of the one that is looked at its homes are computed.
-const AHEAD: usize = 64;
-
-/// How many keys after its homes are computed the memory of a key is asked for. A request that waits for the
-/// multiplications which lead to its place takes up room in the CPU's window meanwhile.
-const LAG: usize = 2;
 
 /// The two places of a key, and what is stored there.
 #[derive(Clone, Copy, Debug)]
@@ -337,57 +332,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     ///
     /// If the lengths differ.
     pub fn contains_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
-        self.look_up(hashes, |hash| *hash, answers);
-    }
-
-    /// Answers for every key. In tables beyond the cache the memory of later keys is asked for while earlier ones are
-    /// looked at, and keys are hashed in the same loop, so that this too is done while memory is on its way.
-    #[inline(always)]
-    fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
-        assert_eq!(keys.len(), answers.len(), "as many answers as keys");
-        self.cpu.run(LookUp { filter: self, keys, hash: &hash, answers });
-        if !self.stash.is_empty() {
-            for (answer, key) in answers.iter_mut().zip(keys).filter(|(answer, _)| !**answer) {
-                *answer = self.stash_count(self.homes(hash(key))) > 0;
-            }
-        }
-    }
-}
-
-/// Lookups in the table; as many answers as keys.
-struct LookUp<'a, P, T, K, H> {
-    filter: &'a Cuckoo<P, T>,
-    keys: &'a [K],
-    hash: &'a H,
-    answers: &'a mut [bool],
-}
-
-impl<P: Placement, T: Table, K, H: Fn(&K) -> KeyHash> Work for LookUp<'_, P, T, K, H> {
-    const WIDE: bool = false;
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self, _: impl Vectors) {
-        let Self { filter, keys, hash, answers } = self;
-        if stays_in_cache(filter.table.words().bytes()) {
-            let holds = |hash| filter.in_table(filter.homes(hash));
-            return answer_each(keys, hash, answers, filter.cpu, holds);
-        }
-        let mut ring = [Homes::NOWHERE; AHEAD];
-        for (homes, key) in ring.iter_mut().zip(keys) {
-            *homes = filter.approach(hash(key));
-        }
-        for (i, answer) in answers.iter_mut().enumerate() {
-            let homes = &mut ring[i % AHEAD];
-            *answer = filter.in_table(*homes);
-            if let Some(key) = keys.get(i + AHEAD) {
-                *homes = filter.homes(hash(key));
-            }
-            let soon = i + AHEAD - LAG;
-            if soon < keys.len() {
-                filter.ask_for(ring[soon % AHEAD]);
-            }
-        }
+        self.look_up(&Hashed, hashes, answers);
     }
 }
 
@@ -417,8 +362,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
     }
 
     fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
-        let hasher = *hasher;
-        self.look_up(numbers, |number| hasher.number(*number), answers);
+        self.look_up(hasher, numbers, answers);
         true
     }
 

@@ -19,7 +19,7 @@ use core::hint::select_unpredictable;
 
 use crate::key::KeyHash;
 use crate::kind::Kind;
-use crate::reduce::{draw, last_draw, undraw};
+use crate::reduce::{Multiply, Whole, are_narrow, undraw};
 
 use super::layout::CuckooLayout;
 use super::tag::{Fingerprint, Side};
@@ -36,15 +36,30 @@ pub trait Placement: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// The placement that a layout describes, which fits.
     fn new(layout: &CuckooLayout) -> Self;
 
+    /// Whether draws in halves serve: all numbers of choices are narrow.
+    fn is_narrow(&self) -> bool;
+
+    /// The first place and the fingerprint of a key, in draws by `M`.
+    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint);
+
     /// The first place and the fingerprint of a key.
-    fn locate(&self, hash: KeyHash) -> (Place, Fingerprint);
+    #[inline(always)]
+    fn locate(&self, hash: KeyHash) -> (Place, Fingerprint) {
+        self.locate_by::<Whole>(hash)
+    }
 
     /// A hash with this first place and fingerprint: the filter cannot tell it from the hash of the key that
     /// they came from.
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash;
 
+    /// The place on the other side, in draws by `M`.
+    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
+
     /// The place on the other side.
-    fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
+    #[inline(always)]
+    fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
+        self.other_by::<Whole>(place, fingerprint, side)
+    }
 
     /// The name of a pair of places with a fingerprint, the same from both sides.
     fn canonical(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
@@ -74,10 +89,14 @@ impl Placement for Xor {
         Self { places: layout.places, fingerprints: layout.fingerprints }
     }
 
+    fn is_narrow(&self) -> bool {
+        are_narrow(&[self.places, self.fingerprints])
+    }
+
     #[inline(always)]
-    fn locate(&self, hash: KeyHash) -> (Place, Fingerprint) {
-        let (place, rest) = draw(hash.to_raw(), self.places);
-        (Place(place), Fingerprint(1 + last_draw(rest, self.fingerprints)))
+    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint) {
+        let (place, rest) = M::draw(hash.to_raw(), self.places);
+        (Place(place), Fingerprint(1 + M::last_draw(rest, self.fingerprints)))
     }
 
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
@@ -85,9 +104,9 @@ impl Placement for Xor {
     }
 
     #[inline(always)]
-    fn other(&self, place: Place, fingerprint: Fingerprint, _: Side) -> Place {
+    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, _: Side) -> Place {
         // Never zero: the two places must differ.
-        let distance = 1 + last_draw(scatter(fingerprint), self.places - 1);
+        let distance = 1 + M::last_draw(scatter(fingerprint), self.places - 1);
         Place(place.0 ^ distance)
     }
 
@@ -124,11 +143,15 @@ impl Placement for Subtables {
         }
     }
 
+    fn is_narrow(&self) -> bool {
+        are_narrow(&[self.places, self.low, self.high])
+    }
+
     #[inline(always)]
-    fn locate(&self, hash: KeyHash) -> (Place, Fingerprint) {
-        let (place, rest) = draw(hash.to_raw(), self.places);
-        let (low, rest) = draw(rest, self.low);
-        (Place(place), Fingerprint(last_draw(rest, self.high) << self.width | (1 + low)))
+    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint) {
+        let (place, rest) = M::draw(hash.to_raw(), self.places);
+        let (low, rest) = M::draw(rest, self.low);
+        (Place(place), Fingerprint(M::last_draw(rest, self.high) << self.width | (1 + low)))
     }
 
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
@@ -137,7 +160,7 @@ impl Placement for Subtables {
     }
 
     #[inline(always)]
-    fn other(&self, place: Place, fingerprint: Fingerprint, _: Side) -> Place {
+    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, _: Side) -> Place {
         Place(place.0 ^ (fingerprint.0 & self.low))
     }
 
@@ -204,10 +227,14 @@ impl<const NEAR: bool> Placement for Signed<NEAR> {
         }
     }
 
+    fn is_narrow(&self) -> bool {
+        are_narrow(&[self.places, self.fingerprints, self.span, self.near_span])
+    }
+
     #[inline(always)]
-    fn locate(&self, hash: KeyHash) -> (Place, Fingerprint) {
-        let (place, rest) = draw(hash.to_raw(), self.places);
-        (Place(place), Fingerprint(1 + last_draw(rest, self.fingerprints)))
+    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint) {
+        let (place, rest) = M::draw(hash.to_raw(), self.places);
+        (Place(place), Fingerprint(1 + M::last_draw(rest, self.fingerprints)))
     }
 
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
@@ -215,12 +242,12 @@ impl<const NEAR: bool> Placement for Signed<NEAR> {
     }
 
     #[inline(always)]
-    fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
-        let (byte, rest) = draw(scatter(fingerprint), 256);
+    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
+        let (byte, rest) = M::draw(scatter(fingerprint), 256);
         // Without a branch: which fingerprints are near cannot be foreseen.
         let near = NEAR && byte < self.near;
         let span = select_unpredictable(near, self.near_span, self.span);
-        let offset = self.least + last_draw(rest, span);
+        let offset = self.least + M::last_draw(rest, span);
         let far = Self::step(place.0, offset, side, self.places);
         let inside = place.0.wrapping_add(Self::signed(offset, side));
         let near_by = (place.0 & !self.group) | (inside & self.group);
@@ -240,6 +267,7 @@ impl<const NEAR: bool> Placement for Signed<NEAR> {
 mod tests {
     use super::*;
     use crate::key::mix;
+    use crate::reduce::Halves;
     use crate::spec::{Offsets, Spec};
 
     /// The layouts whose placements are tested: every family, small and large, every kind of offset.
@@ -270,6 +298,12 @@ mod tests {
             assert!(first.0 < layout.places && second.0 < layout.places, "{layout:?}");
             assert!((1..=layout.tag.fingerprints()).contains(&fingerprint.0), "{layout:?}");
             assert_eq!(placement.other(second, fingerprint, Side::Second), first, "{layout:?}");
+            if placement.is_narrow() {
+                assert_eq!(placement.locate_by::<Halves>(hash), (first, fingerprint), "{layout:?}");
+                for (place, side, other) in [(first, Side::First, second), (second, Side::Second, first)] {
+                    assert_eq!(placement.other_by::<Halves>(place, fingerprint, side), other, "{layout:?}");
+                }
+            }
             assert!(first.0.abs_diff(second.0) >= overlap, "{first:?} and {second:?} overlap in {layout:?}");
             assert_eq!(
                 placement.locate(placement.hash(first, fingerprint)),
