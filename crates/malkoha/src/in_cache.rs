@@ -1,7 +1,8 @@
 //! Many keys at once, where the table is so small that it stays in the cache.
 //!
 //! There is no memory to wait for, so nothing is asked for beforehand. What is left to gain is in the hashes:
-//! those of several keys are computed together, for which a CPU has vectors.
+//! those of several keys are computed together, for which a CPU has vectors. (Cuckoo kinds go on in vectors, to the
+//! places: `cuckoo/batch.rs`.)
 
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::key::KeyHash;

@@ -161,7 +161,7 @@ pub trait Key {
     /// The hash of this key under the hasher's seed.
     fn hash(&self, hasher: &KeyHasher) -> KeyHash;
 
-    /// The keys as numbers, if that is what they are: a filter hashes those while it waits for memory.
+    /// The keys as numbers, if that is what they are: a filter hashes those while it waits for memory, or in vectors.
     #[doc(hidden)]
     fn as_numbers(keys: &[Self]) -> Option<&[u64]>
     where

@@ -8,7 +8,7 @@
 //!   rest x fingerprints  = fingerprint . rest'
 //! ```
 //!
-//! This works for any number of choices, powers of two or not, and costs one multiplication a draw. The pair
+//! This works for any number of choices, powers of two or not, and costs one multiplication a draw (two in vectors). The pair
 //! (place, fingerprint) is the whole part of hash x places x fingerprints / 2^64, so 64 bits carry it as long
 //! as the product of the numbers of choices is at most 2^64.
 
@@ -26,7 +26,7 @@ pub(crate) const fn last_draw(fraction: u64, choices: u64) -> u64 {
     draw(fraction, choices).0
 }
 
-/// How draws are multiplied out: all ways draw the same.
+/// How draws are multiplied out. All ways give the same.
 pub trait Multiply {
     /// [`draw`].
     fn draw(fraction: u64, choices: u64) -> (u64, u64);
@@ -48,25 +48,26 @@ impl Multiply for Whole {
     }
 }
 
-/// In products of 32 bits by 32, which vectors have, among as many choices as [`are_narrow`] allows.
-pub(crate) struct Halves;
+/// In two products of 64 bits, which vectors have, among as many choices as [`are_narrow`] allows.
+pub(crate) struct Narrow;
 
-impl Multiply for Halves {
+impl Multiply for Narrow {
     #[inline(always)]
     fn draw(fraction: u64, choices: u64) -> (u64, u64) {
-        // A mask that does nothing tells the compiler that the upper half of the choices is zero.
-        let narrow = choices & HALF;
-        let upper = (fraction >> 32) * narrow + ((fraction & HALF) * narrow >> 32);
-        (upper >> 32, fraction.wrapping_mul(choices))
+        debug_assert!(choices <= LOWER, "whoever draws has asked whether the choices are narrow");
+        // The mask does nothing but tell the compiler that there is no upper half.
+        let choices = choices & LOWER;
+        let (upper, lower) = ((fraction >> 32) * choices, (fraction & LOWER) * choices);
+        ((upper + (lower >> 32)) >> 32, (upper << 32).wrapping_add(lower))
     }
 }
 
-const HALF: u64 = u32::MAX as u64;
+/// The lower half of a word.
+const LOWER: u64 = u32::MAX as u64;
 
-/// Whether [`Halves`] can draw among each of these numbers of choices.
-#[inline(always)]
+/// Whether [`Narrow`] can draw among each of these numbers of choices.
 pub(crate) fn are_narrow(choices: &[u64]) -> bool {
-    choices.iter().all(|&choices| choices <= HALF)
+    choices.iter().all(|&choices| choices <= LOWER)
 }
 
 /// The smallest fraction from which successive draws give these numbers, each with the choices it was drawn
@@ -99,23 +100,17 @@ pub(crate) fn bits_needed(choices: &[u64]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::mix;
 
     #[test]
-    fn halves_draw_what_the_whole_draws() {
-        let edges = [0, 1, 2, 255, HALF - 1, HALF, HALF + 1, 1 << 63, u64::MAX - 1, u64::MAX];
-        let fractions = edges.into_iter().chain((0..10_000).map(crate::key::mix));
-        for fraction in fractions {
-            for choices in
-                [1, 2, 3, 255, 256, 65_537, 1 << 31, HALF - 1, HALF, crate::key::mix(fraction) & HALF]
-            {
-                assert_eq!(
-                    Halves::draw(fraction, choices),
-                    Whole::draw(fraction, choices),
-                    "{fraction}, {choices}"
-                );
+    fn narrow_draws_are_whole_draws() {
+        let edges = [0, 1, 2, 255, LOWER - 1, LOWER, LOWER + 1, 1 << 63, u64::MAX - 1, u64::MAX];
+        for fraction in edges.into_iter().chain((0..10_000).map(mix)) {
+            for choices in [0, 1, 2, 3, 255, 256, 65_537, 1 << 31, LOWER - 1, LOWER, mix(fraction) & LOWER] {
+                assert_eq!(Narrow::draw(fraction, choices), draw(fraction, choices), "{fraction}, {choices}");
             }
         }
-        assert!(are_narrow(&[1, HALF]) && !are_narrow(&[1, HALF + 1]));
+        assert!(are_narrow(&[1, LOWER]) && !are_narrow(&[1, LOWER + 1]));
     }
 
     #[test]

@@ -9,6 +9,8 @@ use core::arch::x86_64::{
     _mm256_testc_si256,
 };
 
+use crate::reduce::Narrow;
+
 use super::block::{BLOCK_WORDS, Block};
 use super::cpu::{Vectors, Work};
 
@@ -38,6 +40,8 @@ fn compiled<W: Work>(work: W, avx2: Avx2) -> W::Output {
 }
 
 impl Vectors for Avx2 {
+    type Multiply = Narrow;
+
     #[inline(always)]
     fn bit_in_each_word(self, bits: u64) -> Block {
         // SAFETY: the CPU has AVX2, as `self` proves.

@@ -8,6 +8,8 @@ use core::arch::x86_64::{
     _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
 };
 
+use crate::reduce::Narrow;
+
 use super::block::{BLOCK_WORDS, Block};
 use super::cpu::{Vectors, Work};
 
@@ -39,6 +41,8 @@ fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {
 }
 
 impl Vectors for Avx512 {
+    type Multiply = Narrow;
+
     #[inline(always)]
     fn bit_in_each_word(self, bits: u64) -> Block {
         // SAFETY: the CPU has AVX-512F, as `self` proves.

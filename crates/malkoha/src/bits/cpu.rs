@@ -4,12 +4,17 @@
 //! plain loops by itself, nothing else is needed; where it does not, `Vectors` has a method, in portable code
 //! and in instructions. All of them give the same results, and tests compare them.
 
+use crate::reduce::{Multiply, Whole};
+
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block, bit_of};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
 /// What a CPU does with all words of a block at once.
 pub trait Vectors: Copy {
+    /// The draws that are quickest for many fractions together.
+    type Multiply: Multiply;
+
     /// A block with one bit in each word: bits 0 to 5 of `bits` say which in the first, 6 to 11 in the
     /// second, and so on.
     fn bit_in_each_word(self, bits: u64) -> Block;
@@ -32,7 +37,7 @@ pub trait Vectors: Copy {
 /// Work that is worth compiling for several CPUs. All that it calls in its loops is `#[inline(always)]`: what
 /// is called and not inlined is compiled once, for every CPU.
 pub(crate) trait Work {
-    /// Whether it gains from vectors of a whole block, and is compiled for them too.
+    /// Whether it gains from vectors of 512 bits, a whole block, and is compiled for them too.
     const WIDE: bool;
     type Output;
     fn run(self, vectors: impl Vectors) -> Self::Output;
@@ -43,6 +48,8 @@ pub(crate) trait Work {
 pub(crate) struct Portable;
 
 impl Vectors for Portable {
+    type Multiply = Whole;
+
     #[inline(always)]
     fn bit_in_each_word(self, bits: u64) -> Block {
         Block(core::array::from_fn(|word| 1 << (bits >> (6 * word) & 63)))
@@ -91,6 +98,16 @@ impl Cpu {
             #[cfg(target_arch = "x86_64")]
             avx512: avx512::Avx512::detect(),
         }
+    }
+
+    /// This CPU, and the lesser ones that it could be.
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Self> {
+        let cpu = Self::detect();
+        #[cfg(target_arch = "x86_64")]
+        return vec![cpu, Self { avx512: None, ..cpu }, Self { avx512: None, avx2: None }];
+        #[cfg(not(target_arch = "x86_64"))]
+        vec![cpu]
     }
 
     /// Does work with what this CPU can do.
@@ -154,9 +171,6 @@ mod tests {
     #[test]
     fn all_cpus_agree_with_one_bit_at_a_time() {
         Check.run(Portable);
-        let cpu = Cpu::detect();
-        cpu.run(Check);
-        #[cfg(target_arch = "x86_64")]
-        Cpu { avx512: None, ..cpu }.run(Check);
+        Cpu::all().into_iter().for_each(|cpu| cpu.run(Check));
     }
 }

@@ -18,7 +18,7 @@
 //! before, but for the two that became one (one part in F more); for twice the keys it is twice the rate.
 
 use crate::key::KeyHash;
-use crate::reduce::{Multiply, are_narrow, undraw};
+use crate::reduce::{Multiply, undraw};
 
 use super::layout::CuckooLayout;
 use super::place::{Place, Placement, Signed};
@@ -68,8 +68,9 @@ impl Placement for Doubled {
         }
     }
 
-    fn is_narrow(&self) -> bool {
-        are_narrow(&[self.places, self.fingerprints]) && self.ring.is_narrow()
+    fn suits_vectors(&self) -> bool {
+        // There is a loop in `locate_by`, of no fixed length.
+        false
     }
 
     #[inline(always)]

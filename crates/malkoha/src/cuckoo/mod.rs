@@ -48,7 +48,6 @@ use crate::error::{Error, Full};
 use crate::key::{KeyHash, KeyHasher};
 use crate::regions::{Order, Regions};
 use crate::values::Values;
-use batch::Hashed;
 use place::Place;
 use stash::{Kept, Stash};
 use table::{Entry, Table};
@@ -332,7 +331,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     ///
     /// If the lengths differ.
     pub fn contains_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
-        self.look_up(&Hashed, hashes, answers);
+        // Hashes are taken as they are, whatever the hasher.
+        self.look_up(hashes, &KeyHasher::new(0), answers);
     }
 }
 
@@ -362,7 +362,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
     }
 
     fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
-        self.look_up(hasher, numbers, answers);
+        self.look_up(numbers, hasher, answers);
         true
     }
 

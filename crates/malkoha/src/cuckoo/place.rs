@@ -36,8 +36,8 @@ pub trait Placement: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// The placement that a layout describes, which fits.
     fn new(layout: &CuckooLayout) -> Self;
 
-    /// Whether draws in halves serve: all numbers of choices are narrow.
-    fn is_narrow(&self) -> bool;
+    /// Whether vectors can find homes, in narrow draws.
+    fn suits_vectors(&self) -> bool;
 
     /// The first place and the fingerprint of a key, in draws by `M`.
     fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint);
@@ -89,7 +89,7 @@ impl Placement for Xor {
         Self { places: layout.places, fingerprints: layout.fingerprints }
     }
 
-    fn is_narrow(&self) -> bool {
+    fn suits_vectors(&self) -> bool {
         are_narrow(&[self.places, self.fingerprints])
     }
 
@@ -143,7 +143,7 @@ impl Placement for Subtables {
         }
     }
 
-    fn is_narrow(&self) -> bool {
+    fn suits_vectors(&self) -> bool {
         are_narrow(&[self.places, self.low, self.high])
     }
 
@@ -227,7 +227,7 @@ impl<const NEAR: bool> Placement for Signed<NEAR> {
         }
     }
 
-    fn is_narrow(&self) -> bool {
+    fn suits_vectors(&self) -> bool {
         are_narrow(&[self.places, self.fingerprints, self.span, self.near_span])
     }
 
@@ -267,7 +267,7 @@ impl<const NEAR: bool> Placement for Signed<NEAR> {
 mod tests {
     use super::*;
     use crate::key::mix;
-    use crate::reduce::Halves;
+    use crate::reduce::Narrow;
     use crate::spec::{Offsets, Spec};
 
     /// The layouts whose placements are tested: every family, small and large, every kind of offset.
@@ -276,7 +276,7 @@ mod tests {
         for kind in Kind::cuckoos() {
             for keys in [1, 2, 3, 10, 100, 1000, 50_000, 5_000_000_000] {
                 for offsets in [Offsets::Local, Offsets::Whole, Offsets::Near(128), Offsets::Near(192)] {
-                    for rate in [0.2, 0.01, 1e-6] {
+                    for rate in [0.2, 0.01, 1e-6, 1e-11, 1e-15] {
                         let plan = Spec::new(keys, rate).kind(kind).offsets(offsets).plan();
                         layouts.extend(plan.ok().map(|geometry| *geometry.cuckoo().unwrap()));
                     }
@@ -287,8 +287,8 @@ mod tests {
         layouts
     }
 
-    /// The law of all placements, for keys spread over the whole table.
-    fn check<P: Placement>(layout: &CuckooLayout) {
+    /// The law of all placements, for keys spread over the whole table. Returns whether vectors could do it.
+    fn check<P: Placement>(layout: &CuckooLayout) -> bool {
         let placement = P::new(layout);
         let overlap = if layout.kind.is_windowed() { u64::from(layout.slots_per_place) } else { 1 };
         for i in 0..2000u64 {
@@ -298,10 +298,10 @@ mod tests {
             assert!(first.0 < layout.places && second.0 < layout.places, "{layout:?}");
             assert!((1..=layout.tag.fingerprints()).contains(&fingerprint.0), "{layout:?}");
             assert_eq!(placement.other(second, fingerprint, Side::Second), first, "{layout:?}");
-            if placement.is_narrow() {
-                assert_eq!(placement.locate_by::<Halves>(hash), (first, fingerprint), "{layout:?}");
+            if placement.suits_vectors() {
+                assert_eq!(placement.locate_by::<Narrow>(hash), (first, fingerprint), "{layout:?}");
                 for (place, side, other) in [(first, Side::First, second), (second, Side::Second, first)] {
-                    assert_eq!(placement.other_by::<Halves>(place, fingerprint, side), other, "{layout:?}");
+                    assert_eq!(placement.other_by::<Narrow>(place, fingerprint, side), other, "{layout:?}");
                 }
             }
             assert!(first.0.abs_diff(second.0) >= overlap, "{first:?} and {second:?} overlap in {layout:?}");
@@ -313,21 +313,28 @@ mod tests {
             let name = placement.canonical(first, fingerprint, Side::First);
             assert_eq!(placement.canonical(second, fingerprint, Side::Second), name);
         }
+        placement.suits_vectors()
     }
 
     #[test]
     fn there_and_back_again_and_the_places_never_overlap() {
+        let mut in_vectors = [[0; 2]; 3];
         for layout in layouts() {
-            match layout.kind {
-                Kind::Classic(_) | Kind::SemiSorted => check::<Xor>(&layout),
-                Kind::Simplified(_) => check::<Subtables>(&layout),
+            let (family, suits) = match layout.kind {
+                Kind::Classic(_) | Kind::SemiSorted => (0, check::<Xor>(&layout)),
+                Kind::Simplified(_) => (1, check::<Subtables>(&layout)),
                 _ if layout.ring.near_share == 0 => {
                     check::<Signed<false>>(&layout);
-                    check::<Signed<true>>(&layout);
+                    (2, check::<Signed<true>>(&layout))
                 }
-                _ => check::<Signed<true>>(&layout),
-            }
+                _ => (2, check::<Signed<true>>(&layout)),
+            };
+            in_vectors[family][usize::from(suits)] += 1;
         }
+        assert!(
+            in_vectors.as_flattened().iter().all(|&layouts| layouts > 5),
+            "{in_vectors:?}: with and without"
+        );
     }
 
     #[test]
