@@ -179,11 +179,12 @@ impl Words {
         bits & mask(width)
     }
 
-    /// The word that begins at bit `at`, for fields that are whole words.
+    /// A word by its number, for fields that are whole words. (From the bit at which it begins a compiler makes a mask
+    /// of the upper bits, and with BMI2 one whose register hangs on what was computed last.)
     #[inline(always)]
-    pub(crate) fn word(&self, at: u64) -> u64 {
-        debug_assert!(at.is_multiple_of(64), "the field is a word");
-        self[split::<64>(at).0]
+    #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
+    pub(crate) fn word(&self, number: u64) -> u64 {
+        self[number as usize]
     }
 
     /// The words that a range of bits is, for ranges of whole words.

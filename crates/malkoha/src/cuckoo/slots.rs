@@ -167,7 +167,7 @@ impl<S: Shape> Slots<S> {
             let used = mask(width);
             let at = self.bit(place, slot);
             let content = if width == 64 && search.stride == search.l && lanes == search.l {
-                self.words.word(at)
+                self.words.word(place.0)
             } else if search.tag.bits.is_multiple_of(8) {
                 self.words.read_bytes(at, width)
             } else {

@@ -139,7 +139,7 @@ impl<const TAG_BITS: u32, const VALUED: bool> SortedBuckets<TAG_BITS, VALUED> {
         let at = self.bit(place);
         if self.width() <= 64 {
             let bucket = if self.width() == 64 {
-                self.words.word(at)
+                self.words.word(place.0)
             } else if self.width().is_multiple_of(8) {
                 self.words.read_bytes(at, self.width())
             } else {
