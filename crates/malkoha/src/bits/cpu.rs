@@ -171,6 +171,8 @@ mod tests {
     #[test]
     fn all_cpus_agree_with_one_bit_at_a_time() {
         Check.run(Portable);
-        Cpu::all().into_iter().for_each(|cpu| cpu.run(Check));
+        for cpu in Cpu::all() {
+            cpu.run(Check);
+        }
     }
 }
