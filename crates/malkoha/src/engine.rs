@@ -123,6 +123,21 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         Ok(())
     }
 
+    /// Removes one copy of every key, in order, and says how many were there; `None` if this kind of filter cannot
+    /// remove.
+    fn remove_batch(&mut self, hashes: &[KeyHash]) -> Option<usize> {
+        let mut removed = 0;
+        for hashes in hashes.chunks(BATCH) {
+            for hash in hashes {
+                self.prefetch(*hash);
+            }
+            for hash in hashes {
+                removed += usize::from(self.remove(*hash)?);
+            }
+        }
+        Some(removed)
+    }
+
     /// The order in which the next of so many keys are best stored, and how many of them; `None` if there is no
     /// better order than the given one, for all of them. May make room for them, and says if it cannot.
     fn order(&mut self, keys: u64, again: Again) -> Result<Option<Order>, Full> {

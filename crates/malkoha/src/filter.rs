@@ -239,12 +239,15 @@ impl Filter {
 
     /// Removes one copy of every key of a slice; returns how many were there.
     pub fn remove_slice<K: Key>(&mut self, keys: &[K]) -> Result<usize, Error> {
-        let unsupported = self.unsupported("remove keys");
+        let mut hashes = [KeyHash::from_raw(0); CHUNK];
         let mut removed = 0;
-        self.each_mut(keys, |engine, hash| {
-            removed += usize::from(engine.remove(hash).ok_or_else(|| unsupported.clone())?);
-            Ok(())
-        })?;
+        for keys in keys.chunks(CHUNK) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = key.hash(&self.hasher);
+            }
+            let some = self.engine.remove_batch(&hashes[..keys.len()]);
+            removed += some.ok_or_else(|| self.unsupported("remove keys"))?;
+        }
         Ok(removed)
     }
 

@@ -2,17 +2,19 @@
 #![expect(unsafe_code, reason = "instructions of a CPU that was asked")]
 
 use core::arch::x86_64::{
-    __m256i, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps,
-    _mm256_cmpgt_epi32, _mm256_loadu_si256, _mm256_permutevar8x32_epi32, _mm256_set1_epi32,
-    _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_shuffle_ps, _mm256_slli_epi32,
-    _mm256_sllv_epi32, _mm256_sllv_epi64, _mm256_srli_epi32, _mm256_srlv_epi64, _mm256_storeu_si256,
-    _mm256_testc_si256,
+    __m256i, _mm_srlv_epi64, _mm_testz_si128, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256,
+    _mm256_castsi256_ps, _mm256_cmpgt_epi32, _mm256_loadu_si256, _mm256_permutevar8x32_epi32,
+    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_shuffle_ps,
+    _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_sllv_epi64, _mm256_srli_epi32, _mm256_srlv_epi64,
+    _mm256_storeu_si256, _mm256_testc_si256,
 };
 
 use crate::reduce::Narrow;
 
 use super::block::{BLOCK_WORDS, Block};
 use super::cpu::{Vectors, Work};
+use super::lanes::Lanes;
+use super::pair::Pair;
 
 /// Proof that the CPU has AVX2, BMI1, BMI2 and POPCNT: only `detect` makes one.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,18 @@ impl Vectors for Avx2 {
     type Multiply = Narrow;
 
     #[inline(always)]
+    fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { shifted(words, by) }
+    }
+
+    #[inline(always)]
+    fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool {
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { some_lane_is_zero(pair, lanes) }
+    }
+
+    #[inline(always)]
     fn bit_in_each_word(self, bits: u64) -> Block {
         // SAFETY: the CPU has AVX2, as `self` proves.
         unsafe { bit_in_each_word(bits) }
@@ -64,6 +78,18 @@ impl Vectors for Avx2 {
         // SAFETY: the CPU has AVX2, as `self` proves.
         unsafe { missing_bits(blocks, numbers, count) }
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn shifted(words: [u64; 2], by: [u64; 2]) -> Pair {
+    Pair(_mm_srlv_epi64(Pair::new(words).0, Pair::new(by).0))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn some_lane_is_zero(pair: Pair, lanes: Lanes) -> bool {
+    _mm_testz_si128(pair.loose_marks(lanes.ones).0, Pair::both(lanes.highs).0) == 0
 }
 
 #[inline]

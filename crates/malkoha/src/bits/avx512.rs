@@ -10,8 +10,11 @@ use core::arch::x86_64::{
 
 use crate::reduce::Narrow;
 
+use super::avx2::{shifted, some_lane_is_zero};
 use super::block::{BLOCK_WORDS, Block};
 use super::cpu::{Vectors, Work};
+use super::lanes::Lanes;
+use super::pair::Pair;
 
 /// Proof that the CPU has what `compiled` is compiled for: only `detect` makes one.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +45,18 @@ fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {
 
 impl Vectors for Avx512 {
     type Multiply = Narrow;
+
+    #[inline(always)]
+    fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {
+        // SAFETY: AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        unsafe { shifted(words, by) }
+    }
+
+    #[inline(always)]
+    fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool {
+        // SAFETY: AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        unsafe { some_lane_is_zero(pair, lanes) }
+    }
 
     #[inline(always)]
     fn bit_in_each_word(self, bits: u64) -> Block {

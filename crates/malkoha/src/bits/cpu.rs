@@ -7,6 +7,8 @@
 use crate::reduce::{Multiply, Whole};
 
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block, bit_of};
+use super::lanes::Lanes;
+use super::pair::Pair;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -14,6 +16,12 @@ use super::{avx2, avx512};
 pub trait Vectors: Copy {
     /// The draws that are quickest for many fractions together.
     type Multiply: Multiply;
+
+    /// Two words, each shifted down by a number of bits below 64.
+    fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair;
+
+    /// Whether a lane of either word is zero.
+    fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool;
 
     /// A block with one bit in each word: bits 0 to 5 of `bits` say which in the first, 6 to 11 in the
     /// second, and so on.
@@ -49,6 +57,16 @@ pub(crate) struct Portable;
 
 impl Vectors for Portable {
     type Multiply = Whole;
+
+    #[inline(always)]
+    fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {
+        Pair::new([words[0] >> by[0], words[1] >> by[1]])
+    }
+
+    #[inline(always)]
+    fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool {
+        pair.has_zero_lane(lanes)
+    }
 
     #[inline(always)]
     fn bit_in_each_word(self, bits: u64) -> Block {

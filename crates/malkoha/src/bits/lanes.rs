@@ -13,6 +13,13 @@
 //! lanes are zero these marks do not tell. They answer "is there any" and "which is first"; where it matters
 //! which lanes are all of them, [`nonzero_marks`] tells for one operation more.
 
+/// The lowest and the highest bit of every lane of a word.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lanes {
+    pub(crate) ones: u64,
+    pub(crate) highs: u64,
+}
+
 /// The lowest bit of each of `lanes` lanes of `width` bits.
 pub(crate) const fn ones(width: u32, lanes: u32) -> u64 {
     let mut word = 0;
@@ -41,10 +48,10 @@ pub(crate) const fn nonzero_marks(word: u64, ones: u64, highs: u64) -> u64 {
     (((word & below) + below) | word) & highs
 }
 
-/// The index of the first zero lane, given the marks of lanes of `width` bits, of which there is one.
+/// The lowest bit of the first zero lane, given the marks of lanes of `width` bits, of which there is one.
 #[inline(always)]
 pub(crate) const fn first(marks: u64, width: u32) -> u32 {
-    marks.trailing_zeros() / width
+    marks.trailing_zeros() - (width - 1)
 }
 
 #[cfg(test)]
@@ -55,7 +62,7 @@ mod tests {
     fn check(word: u64, width: u32, lanes: u32) {
         let ones = ones(width, lanes);
         let marks = zero_marks(word, ones, ones << (width - 1));
-        let found = (marks != 0).then(|| first(marks, width));
+        let found = (marks != 0).then(|| first(marks, width) / width);
         assert_eq!(found, naive::first_zero_lane(word, width, lanes), "{word:#x} in lanes of {width}");
         let marks = nonzero_marks(word, ones, ones << (width - 1));
         for lane in 0..lanes {

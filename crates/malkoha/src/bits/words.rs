@@ -7,8 +7,8 @@
 //!          +----------------+----------------+----+----------------+--------+--------+
 //! ```
 //!
-//! The spare words let every field be read by one load of 8 or 16 bytes from the byte it begins in, without
-//! asking how far it reaches. Large buffers lie on 2 MiB pages where the system has them.
+//! The spare words let every field be read by one load of 8 bytes from the byte it begins in, without asking
+//! how far it reaches. Large buffers lie on 2 MiB pages where the system has them.
 #![expect(
     unsafe_code,
     reason = "chosen alignment and pages, loads across words, words as bytes, and prefetching"
@@ -33,10 +33,21 @@ const PAGE_BYTES: usize = 2 << 20;
 /// Words beyond the last used one.
 const SPARE: u64 = 2;
 
+/// Bytes of one load.
+const LOAD_BYTES: usize = 8;
+
+/// The widest field that one load has wherever in its first byte the field begins.
+pub(crate) const SURE_BITS: u32 = 57;
+
+/// How many fields are read together.
+pub(crate) const ROW: usize = 64;
+
 /// A fixed number of words, zero at birth.
 pub struct Words {
     first: NonNull<u64>,
     len: usize,
+    /// The bytes at which a load of 8 bytes may begin, counted from the first.
+    loads: usize,
     memory: Memory,
 }
 
@@ -75,13 +86,18 @@ impl Words {
             .ok_or(Error::Allocation { bytes })
     }
 
+    /// The buffer of `len` words from `first` on, which are readable as long as `memory` lives.
+    fn new(first: NonNull<u64>, len: usize, memory: Memory) -> Self {
+        Self { first, len, loads: (8 * len).saturating_sub(LOAD_BYTES - 1), memory }
+    }
+
     fn on_heap(size: usize) -> Option<Self> {
         let layout = Layout::from_size_align(size, LINE_BYTES).ok()?;
         // SAFETY: the layout's size is not zero, because `bytes_for` counts at least the spare words.
         let memory = unsafe { alloc_zeroed(layout) };
         #[expect(clippy::cast_ptr_alignment, reason = "the layout is aligned to a cache line")]
         let first = NonNull::new(memory.cast::<u64>())?;
-        Some(Self { first, len: size / 8, memory: Memory::Heap })
+        Some(Self::new(first, size / 8, Memory::Heap))
     }
 
     fn mapped(size: usize) -> Option<Self> {
@@ -92,7 +108,7 @@ impl Words {
         let _ = map.advise(memmap2::Advice::HugePage);
         let begin = map.as_ptr().align_offset(PAGE_BYTES);
         let first = NonNull::from(map.get_mut(begin..begin.checked_add(size)?)?).cast::<u64>();
-        Some(Self { first, len: size / 8, memory: Memory::Mapped { _map: map } })
+        Some(Self::new(first, size / 8, Memory::Mapped { _map: map }))
     }
 
     /// The buffer that a file holds from byte `begin` on, `bytes` long; `None` if the file is shorter, or if
@@ -107,7 +123,7 @@ impl Words {
             return None;
         }
         let first = NonNull::from(content).cast::<u64>();
-        Some(Self { first, len: bytes / 8, memory: Memory::File { _map: map } })
+        Some(Self::new(first, bytes / 8, Memory::File { _map: map }))
     }
 
     /// Takes the buffer apart before each of these words, which ascend. The parts can go to different
@@ -126,7 +142,7 @@ impl Words {
                 assert!(begin <= end && end <= whole.len, "cuts ascend inside the buffer");
                 // SAFETY: `begin` is at most the length of the buffer.
                 let first = unsafe { whole.first.add(begin) };
-                Self { first, len: end - begin, memory: Memory::Part { whole: Arc::clone(&whole) } }
+                Self::new(first, end - begin, Memory::Part { whole: Arc::clone(&whole) })
             })
             .collect()
     }
@@ -153,6 +169,93 @@ impl Words {
         self.len * 8
     }
 
+    /// The bits from bit `at` on, lowest first: as many as the 8 bytes have that begin with the byte of that bit.
+    /// Those are 64 where a byte begins, and at least [`SURE_BITS`]; zeros follow.
+    ///
+    /// # Panics
+    ///
+    /// If the bit is beyond the end of the buffer.
+    #[inline(always)]
+    pub(crate) fn load(&self, at: u64) -> u64 {
+        if cfg!(target_endian = "big") {
+            return self.load_words(at);
+        }
+        let (byte, shift) = split::<8>(at);
+        assert!(byte < self.loads, "a field begins inside the buffer");
+        // SAFETY: `LOAD_BYTES` bytes from `byte` on are inside the buffer, as asserted.
+        unsafe { self.bytes_at(byte) >> shift }
+    }
+
+    /// [`load`](Self::load) of two fields, before the shifts: what was loaded, and by how much it is to be shifted
+    /// down. Both bits are held against the end of the buffer at once.
+    #[inline(always)]
+    pub(crate) fn load_two(&self, first: u64, second: u64) -> ([u64; 2], [u64; 2]) {
+        if cfg!(target_endian = "big") {
+            return ([self.load_words(first), self.load_words(second)], [0, 0]);
+        }
+        let ((first, first_shift), (second, second_shift)) = (split::<8>(first), split::<8>(second));
+        assert!(first.max(second) < self.loads, "fields begin inside the buffer");
+        // SAFETY: `LOAD_BYTES` bytes from the larger of the two on are inside the buffer, as asserted.
+        let first = unsafe { self.bytes_at(first) };
+        // SAFETY: the same.
+        let second = unsafe { self.bytes_at(second) };
+        ([first, second], [u64::from(first_shift), u64::from(second_shift)])
+    }
+
+    /// [`load`](Self::load) for a row of bits. A plain loop without a branch: with the instructions for it, a
+    /// compiler reads several fields at once.
+    #[inline(always)]
+    pub(crate) fn load_row(&self, at: &[u64; ROW]) -> [u64; ROW] {
+        if cfg!(target_endian = "big") {
+            return at.map(|at| self.load_words(at));
+        }
+        let last = at.iter().fold(0, |last, at| last.max(*at));
+        assert!(split::<8>(last).0 < self.loads, "all fields begin inside the buffer");
+        let mut fields = [0; ROW];
+        for (field, at) in fields.iter_mut().zip(at) {
+            let (byte, shift) = split::<8>(*at);
+            // SAFETY: `LOAD_BYTES` bytes from the last `byte` on are inside the buffer, as asserted.
+            *field = unsafe { self.bytes_at(byte) >> shift };
+        }
+        fields
+    }
+
+    /// The bytes from `byte` on as a little-endian number.
+    ///
+    /// # Safety
+    ///
+    /// `byte` is below `self.loads`.
+    #[inline(always)]
+    unsafe fn bytes_at(&self, byte: usize) -> u64 {
+        // SAFETY: below `self.loads` is inside the buffer.
+        let from = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
+        // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are readable; an array of bytes needs no
+        // alignment.
+        u64::from_le_bytes(unsafe { from.cast::<[u8; LOAD_BYTES]>().read() })
+    }
+
+    /// Among the bits that [`load`](Self::load) has, puts `bits` where `mask` is. Neither has bits that `load` has
+    /// not.
+    #[inline(always)]
+    pub(crate) fn store(&mut self, at: u64, mask: u64, bits: u64) {
+        debug_assert!(bits & !mask == 0, "the bits are in their mask");
+        debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
+        let (byte, shift) = split::<8>(at);
+        debug_assert!(mask.leading_zeros() >= shift, "the field is within one load");
+        if cfg!(target_endian = "big") {
+            return self.store_words(at, mask, bits);
+        }
+        assert!(byte < self.loads, "a field begins inside the buffer");
+        // SAFETY: `LOAD_BYTES` bytes from `byte` on are inside the buffer, as asserted.
+        let old = unsafe { self.bytes_at(byte) };
+        let new = (old & !(mask << shift)) | (bits << shift);
+        // SAFETY: below `self.loads` is inside the buffer.
+        let to = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
+        // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are writable, by `&mut self` and by nobody else;
+        // an array of bytes needs no alignment. Buffers in files are never reached by `&mut`, as in `deref_mut`.
+        unsafe { to.cast::<[u8; LOAD_BYTES]>().write(new.to_le_bytes()) };
+    }
+
     /// Reads the `width` bits (1 to 64) that begin at bit `at`.
     ///
     /// # Panics
@@ -161,30 +264,37 @@ impl Words {
     #[inline(always)]
     pub(crate) fn read(&self, at: u64, width: u32) -> u64 {
         debug_assert!((1..=64).contains(&width), "a field is 1 to 64 bits wide");
-        if cfg!(target_endian = "big") {
-            return self.read_words(at, width);
-        }
-        let (byte, shift) = split::<8>(at);
-        // As few bytes as hold the field wherever in its first byte it begins: more could lie in the next
-        // cache line, which nobody has asked for.
-        let bits = if width <= 25 {
-            u64::from(u32::from_le_bytes(self.bytes_at(byte)) >> shift)
-        } else if width <= 57 {
-            u64::from_le_bytes(self.bytes_at(byte)) >> shift
-        } else {
-            #[expect(clippy::cast_possible_truncation, reason = "the field is in the lower half")]
-            let bits = (u128::from_le_bytes(self.bytes_at(byte)) >> shift) as u64;
-            bits
-        };
+        let bits = if width <= SURE_BITS { self.load(at) } else { self.load_words(at) };
         bits & mask(width)
     }
 
-    /// A word by its number, for fields that are whole words. (From the bit at which it begins a compiler makes a mask
-    /// of the upper bits, and with BMI2 one whose register hangs on what was computed last.)
+    /// Writes the low `width` bits (1 to 64) of `value` at bit `at`.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
-    pub(crate) fn word(&self, number: u64) -> u64 {
-        self[number as usize]
+    pub(crate) fn write(&mut self, at: u64, width: u32, value: u64) {
+        debug_assert!(value & !mask(width) == 0, "the value fits its field");
+        if width <= SURE_BITS {
+            self.store(at, mask(width), value);
+        } else {
+            self.store_words(at, mask(width), value);
+        }
+    }
+
+    /// The 64 bits from bit `at` on, by whole words: for fields that one load does not have, and for machines
+    /// that keep the bytes of a word in the other order.
+    fn load_words(&self, at: u64) -> u64 {
+        let (word, shift) = split::<64>(at);
+        // The second shift is done in two parts because shifting by 64 is not defined.
+        self[word] >> shift | (self[word + 1] << 1) << (63 - shift)
+    }
+
+    /// Puts `bits` where `mask` is among the 64 bits from bit `at` on, by whole words.
+    fn store_words(&mut self, at: u64, mask: u64, bits: u64) {
+        let (word, shift) = split::<64>(at);
+        self[word] = (self[word] & !(mask << shift)) | (bits << shift);
+        let above = |bits: u64| (bits >> 1) >> (63 - shift);
+        if above(mask) != 0 {
+            self[word + 1] = (self[word + 1] & !above(mask)) | above(bits);
+        }
     }
 
     /// The words that a range of bits is, for ranges of whole words.
@@ -192,54 +302,6 @@ impl Words {
     pub(crate) fn words(&self, bits: Range<u64>) -> &[u64] {
         debug_assert!(bits.start.is_multiple_of(64) && bits.end.is_multiple_of(64), "the range is words");
         &self[(bits.start / 64) as usize..(bits.end / 64) as usize]
-    }
-
-    /// [`read`](Self::read) for fields that begin where a byte begins.
-    #[inline(always)]
-    pub(crate) fn read_bytes(&self, at: u64, width: u32) -> u64 {
-        debug_assert!(at.is_multiple_of(8), "the field begins with a byte");
-        if cfg!(target_endian = "big") {
-            return self.read_words(at, width);
-        }
-        let (byte, _) = split::<8>(at);
-        let bits = if width <= 32 {
-            u64::from(u32::from_le_bytes(self.bytes_at(byte)))
-        } else {
-            u64::from_le_bytes(self.bytes_at(byte))
-        };
-        bits & mask(width)
-    }
-
-    /// The same by whole words, for machines that keep the bytes of a word in the other order.
-    fn read_words(&self, at: u64, width: u32) -> u64 {
-        let (word, shift) = split::<64>(at);
-        // The second shift is done in two parts because shifting by 64 is not defined.
-        let (low, high) = (self[word] >> shift, (self[word + 1] << 1) << (63 - shift));
-        (low | high) & mask(width)
-    }
-
-    /// `N` bytes of the buffer.
-    #[inline(always)]
-    fn bytes_at<const N: usize>(&self, byte: usize) -> [u8; N] {
-        const { assert!(N as u64 <= 8 * SPARE) };
-        assert!(byte + N <= self.len * 8, "a field begins inside the buffer");
-        // SAFETY: the bytes from `byte` to `byte + N` are inside the buffer, as asserted.
-        let from = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
-        // SAFETY: `from` is readable for `N` bytes that are initialised; an array of bytes needs no
-        // alignment.
-        unsafe { from.cast::<[u8; N]>().read() }
-    }
-
-    /// Writes the low `width` bits (1 to 64) of `value` at bit `at`.
-    #[inline(always)]
-    pub(crate) fn write(&mut self, at: u64, width: u32, value: u64) {
-        debug_assert!(value & !mask(width) == 0, "the value fits its field");
-        let (word, shift) = split::<64>(at);
-        self[word] = (self[word] & !(mask(width) << shift)) | (value << shift);
-        if shift + width > 64 {
-            let spilled = 64 - shift;
-            self[word + 1] = (self[word + 1] & !(mask(width) >> spilled)) | (value >> spilled);
-        }
     }
 
     /// Asks the CPU to fetch the cache line that holds bit `at`. Never faults; a hint and nothing more.
@@ -379,10 +441,24 @@ mod tests {
                 for probe in at.saturating_sub(70)..at + 70 {
                     let expected = naive::read(&model, probe, width);
                     assert_eq!(words.read(probe, width), expected);
-                    assert_eq!(words.read_words(probe, width), expected);
-                    if probe.is_multiple_of(8) {
-                        assert_eq!(words.read_bytes(probe, width), expected);
-                    }
+                    assert_eq!(words.load_words(probe) & mask(width), expected);
+                    let sure = if probe.is_multiple_of(8) { 64 } else { SURE_BITS };
+                    assert_eq!(words.load(probe) & mask(width.min(sure)), expected & mask(width.min(sure)));
+                }
+                // The same by whole words, and rows of fields.
+                let mut other = words.clone();
+                other.store_words(at, mask(width), value ^ mask(width));
+                other.store_words(at, mask(width), value);
+                assert_eq!(other, words);
+                let row = core::array::from_fn(|i| (at + i as u64).min(64 * 18));
+                assert_eq!(words.load_row(&row), row.map(|at| words.load(at)));
+                for at in row {
+                    let (field, bits) =
+                        (mask(width.min(SURE_BITS)) & !1, state & mask(width.min(SURE_BITS)) & !1);
+                    other.store(at, field, bits);
+                    assert_eq!(other.load(at) & field, bits);
+                    other.store(at, field, words.load(at) & field);
+                    assert_eq!(other, words, "nothing else has changed");
                 }
             }
         }

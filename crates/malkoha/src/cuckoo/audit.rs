@@ -13,7 +13,8 @@ use crate::engine::Flaw;
 use crate::threads::for_shares;
 
 use super::layout::CuckooLayout;
-use super::sorted::{NUMBER_BITS, QUADRUPLES, SortedBuckets, decode};
+use super::quadruples::{NUMBER_BITS, QUADRUPLES, decode};
+use super::sorted::SortedBuckets;
 use super::tag::Tag;
 
 /// Words, or sorted buckets, that are looked at before anything is decided.

@@ -1,160 +1,170 @@
-//! Many lookups at once.
+//! Many keys at once, a row at a time.
 //!
-//! In tables beyond the cache the memory of later keys is asked for while earlier ones are looked at, and keys are
-//! hashed in the same loop, so that this too is done while memory is on its way:
+//! Where the table stays in the cache a row is hashed, located and compared, one loop after the other. In tables
+//! beyond the cache the memory of the next row is asked for before a row is looked at:
 //!
 //! ```text
-//!   key i + AHEAD          hash, homes
-//!   key i + AHEAD - LAG    ask for its memory
-//!   key i                  compare
+//!   row i + 1    hash, find the homes, ask for their memory
+//!   row i        compare, or store
 //! ```
-//!
-//! Where the table stays in the cache there is no memory to wait for, and multiplications are what takes time: the
-//! homes of a row of keys are found together, for which a CPU has vectors. Where homes do not suit them (fingerprints
-//! of more than 32 bits, doubled tables) at least hashes are computed together, by `in_cache.rs`.
 
-use crate::bits::cpu::{Vectors, Work};
-use crate::in_cache::{answer_each, stays_in_cache};
-use crate::key::{Key, KeyHasher};
+use crate::bits::words::ROW;
+use crate::error::{Full, FullAt};
+use crate::in_cache::stays_in_cache;
+use crate::key::{KeyHash, KeyHasher};
 
-use super::place::{Place, Placement};
-use super::table::Table;
-use super::tag::{Fingerprint, Side};
-use super::{Cuckoo, Homes};
+use super::Cuckoo;
+use super::place::Placement;
+use super::row::{self, Row};
+use super::table::{self, Table};
 
-/// How many keys ahead of the one that is looked at its homes are computed.
-const AHEAD: usize = 64;
+/// Fewer keys than this are asked for one by one: a row takes as long as a full one.
+const FEW: usize = 12;
 
-/// How many keys after its homes are computed the memory of a key is asked for. A request that waits for the
-/// multiplications which lead to its place takes up room in the CPU's window meanwhile.
-const LAG: usize = 2;
-
-/// How many keys' homes are found together.
-const ROW: usize = 64;
-
-/// The homes of a row of keys, part by part: what vectors hold is stored as it is.
-struct Row {
-    first: [u64; ROW],
-    second: [u64; ROW],
-    fingerprint: [u64; ROW],
+/// Keys as they are given: numbers that are yet to be hashed, or hashes.
+#[derive(Clone, Copy)]
+pub(super) enum Keys<'a> {
+    Numbers(&'a [u64], &'a KeyHasher),
+    Hashes(&'a [KeyHash]),
 }
 
-impl Row {
-    #[inline(always)]
-    fn get(&self, i: usize) -> Homes {
-        Homes {
-            first: Place(self.first[i]),
-            second: Place(self.second[i]),
-            fingerprint: Fingerprint(self.fingerprint[i]),
+impl Keys<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Numbers(numbers, _) => numbers.len(),
+            Self::Hashes(hashes) => hashes.len(),
         }
     }
-}
 
-/// Finds the homes of at most a row of keys, of a placement that suits vectors.
-struct FindHomes<'a, P, K> {
-    placement: &'a P,
-    keys: &'a [K],
-    hasher: &'a KeyHasher,
-}
-
-impl<P: Placement, K: Key> FindHomes<'_, P, K> {
-    #[inline(always)]
-    fn by<V: Vectors>(self, _: V) -> Row {
-        // A row of its own, to which nothing that is read in the loop can point: else there would be no vectors.
-        let mut row = Row { first: [0; ROW], second: [0; ROW], fingerprint: [0; ROW] };
-        for (i, key) in self.keys.iter().enumerate().take(ROW) {
-            let hash = key.hash(self.hasher);
-            let (first, fingerprint) = self.placement.locate_by::<V::Multiply>(hash);
-            row.first[i] = first.0;
-            row.second[i] = self.placement.other_by::<V::Multiply>(first, fingerprint, Side::First).0;
-            row.fingerprint[i] = fingerprint.0;
+    fn get(&self, i: usize) -> KeyHash {
+        match self {
+            Self::Numbers(numbers, hasher) => hasher.number(numbers[i]),
+            Self::Hashes(hashes) => hashes[i],
         }
-        row
-    }
-}
-
-impl<P: Placement, K: Key> Work for FindHomes<'_, P, K> {
-    const WIDE: bool = true;
-    type Output = Row;
-
-    #[inline(always)]
-    fn run(self, vectors: impl Vectors) -> Row {
-        self.by(vectors)
     }
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// Answers for every key.
-    #[inline(always)]
-    pub(super) fn look_up<K: Key>(&self, keys: &[K], hasher: &KeyHasher, answers: &mut [bool]) {
+    /// Whether the memory of a key must be asked for.
+    fn is_in_memory(&self) -> bool {
+        !stays_in_cache(self.table.words().bytes())
+    }
+
+    /// The homes of the row that begins with a key, whose memory is asked for if need be; what is beyond the last
+    /// key is any.
+    fn approach(&self, keys: Keys, from: usize, row: &mut Row) {
+        match keys {
+            Keys::Numbers(numbers, hasher) => {
+                let mut hashes = [KeyHash::from_raw(0); ROW];
+                with_row(&numbers[from..], 0, |numbers| {
+                    row::hash_row(self.cpu, hasher, numbers, &mut hashes)
+                });
+                self.approach_row(&hashes, row);
+            }
+            Keys::Hashes(hashes) => {
+                with_row(&hashes[from..], KeyHash::from_raw(0), |hashes| self.approach_row(hashes, row));
+            }
+        }
+    }
+
+    /// The homes of a row, whose memory is asked for if need be.
+    fn approach_row(&self, hashes: &[KeyHash; ROW], row: &mut Row) {
+        row::find_homes(self.cpu, &self.placement, hashes, row);
+        if self.is_in_memory() {
+            table::ask_for_row(&self.table, row);
+        }
+    }
+
+    /// Answers for every key; the slices have equal lengths.
+    pub(super) fn look_up(&self, keys: Keys, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
-        self.cpu.run(LookUp { filter: self, keys, hasher, answers });
-        if !self.stash.is_empty() {
-            for (answer, key) in answers.iter_mut().zip(keys).filter(|(answer, _)| !**answer) {
-                *answer = self.stash_count(self.homes(key.hash(hasher))) > 0;
-            }
-        }
-    }
-}
-
-/// Lookups in the table; as many answers as keys.
-struct LookUp<'a, P, T, K> {
-    filter: &'a Cuckoo<P, T>,
-    keys: &'a [K],
-    hasher: &'a KeyHasher,
-    answers: &'a mut [bool],
-}
-
-impl<P: Placement, T: Table, K: Key> Work for LookUp<'_, P, T, K> {
-    const WIDE: bool = false;
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self, _: impl Vectors) {
-        if !stays_in_cache(self.filter.table.words().bytes()) {
-            return self.in_memory();
-        }
-        if self.filter.placement.suits_vectors() {
-            return self.in_rows();
-        }
-        let Self { filter, keys, hasher, answers } = self;
-        let holds = |hash| filter.in_table(filter.homes(hash));
-        answer_each(keys, &|key: &K| key.hash(hasher), answers, filter.cpu, holds);
-    }
-}
-
-impl<P: Placement, T: Table, K: Key> LookUp<'_, P, T, K> {
-    /// One key at a time, with the memory of later ones on its way.
-    #[inline(always)]
-    fn in_memory(self) {
-        let Self { filter, keys, hasher, answers } = self;
-        let mut ring = [Homes::NOWHERE; AHEAD];
-        for (homes, key) in ring.iter_mut().zip(keys) {
-            *homes = filter.approach(key.hash(hasher));
-        }
-        for (i, answer) in answers.iter_mut().enumerate() {
-            let homes = &mut ring[i % AHEAD];
-            *answer = filter.in_table(*homes);
-            if let Some(key) = keys.get(i + AHEAD) {
-                *homes = filter.homes(key.hash(hasher));
-            }
-            let soon = i + AHEAD - LAG;
-            if soon < keys.len() {
-                filter.ask_for(ring[soon % AHEAD]);
-            }
-        }
-    }
-
-    /// A row of keys at a time, in a table that is in the cache, of a placement that suits vectors.
-    #[inline(always)]
-    fn in_rows(self) {
-        let Self { filter, keys, hasher, answers } = self;
-        for (keys, answers) in keys.chunks(ROW).zip(answers.chunks_mut(ROW)) {
-            let row = filter.cpu.run(FindHomes { placement: &filter.placement, keys, hasher });
+        if keys.len() < FEW {
             for (i, answer) in answers.iter_mut().enumerate() {
-                *answer = filter.in_table(row.get(i));
+                *answer = self.contains(keys.get(i));
+            }
+            return;
+        }
+        // In memory the second row is on its way while the first is looked at; in the cache one row is enough.
+        let ahead = if self.is_in_memory() { ROW } else { 0 };
+        let mut rows = [Row::default(), Row::default()];
+        for from in (0..ahead.min(keys.len())).step_by(ROW) {
+            self.approach(keys, from, &mut rows[from / ROW % 2]);
+        }
+        for (i, answers) in answers.chunks_mut(ROW).enumerate() {
+            let next = i * ROW + ahead;
+            if next < keys.len() {
+                self.approach(keys, next, &mut rows[next / ROW % 2]);
+            }
+            let row = &rows[i % 2];
+            if let Some(answers) = answers.as_mut_array() {
+                row::look_up_row(self.cpu, &self.table, row, answers);
+            } else {
+                let mut all = [false; ROW];
+                row::look_up_row(self.cpu, &self.table, row, &mut all);
+                answers.copy_from_slice(&all[..answers.len()]);
             }
         }
+        if !self.stash.is_empty() {
+            for (i, answer) in answers.iter_mut().enumerate().filter(|(_, answer)| !**answer) {
+                *answer = self.stash_count(self.placement.homes(keys.get(i))) > 0;
+            }
+        }
+    }
+
+    /// Stores keys in order; says how many there were before the first that found no room.
+    pub(super) fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
+        self.each_in_rows(hashes, |filter, hash, homes, done| {
+            filter.insert_at(hash, homes, 0).map_err(|Full| FullAt { done })
+        })
+    }
+
+    /// Removes one copy of every key with value 0, in order; returns how many were there.
+    pub(super) fn remove_all(&mut self, hashes: &[KeyHash]) -> usize {
+        let mut removed = 0;
+        let done: Result<(), core::convert::Infallible> = self.each_in_rows(hashes, |filter, _, homes, _| {
+            removed += usize::from(filter.remove_at(homes, 0));
+            Ok(())
+        });
+        let Ok(()) = done;
+        removed
+    }
+
+    /// Does something with every key in order, with the memory of later ones on its way.
+    #[inline(always)]
+    fn each_in_rows<E>(
+        &mut self,
+        hashes: &[KeyHash],
+        mut act: impl FnMut(&mut Self, KeyHash, super::Homes, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rows = [Row::default(), Row::default()];
+        let (full, few) = hashes.as_chunks::<ROW>();
+        if let Some(first) = full.first() {
+            self.approach_row(first, &mut rows[0]);
+        }
+        for (i, hashes) in full.iter().enumerate() {
+            if let Some(next) = full.get(i + 1) {
+                self.approach_row(next, &mut rows[(i + 1) % 2]);
+            }
+            for (j, hash) in hashes.iter().enumerate() {
+                act(self, *hash, rows[i % 2].get(j), i * ROW + j)?;
+            }
+        }
+        for hash in few {
+            self.prefetch_homes(self.placement.homes(*hash));
+        }
+        for (j, hash) in few.iter().enumerate() {
+            act(self, *hash, self.placement.homes(*hash), full.len() * ROW + j)?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls `act` with the row that begins with these items; behind them it is filled up with `rest`.
+#[inline(always)]
+fn with_row<T: Copy>(items: &[T], rest: T, act: impl FnOnce(&[T; ROW])) {
+    match items.first_chunk() {
+        Some(row) => act(row),
+        None => act(&core::array::from_fn(|i| items.get(i).copied().unwrap_or(rest))),
     }
 }
 
@@ -163,13 +173,13 @@ mod tests {
     use super::*;
     use crate::bits::cpu::Cpu;
     use crate::cuckoo::{CuckooLayout, Signed, Subtables, Xor};
-    use crate::key::{KeyHash, mix};
+    use crate::key::{Key, mix};
     use crate::kind::Kind;
     use crate::spec::{Offsets, Spec};
 
     #[test]
     fn slices_of_all_lengths_are_answered_like_single_keys() {
-        let lengths = [0, 1, LAG, ROW - 1, ROW, ROW + 1, ROW + AHEAD - LAG, 2 * ROW, 1000];
+        let lengths = [0, 1, FEW - 1, FEW, ROW - 1, ROW, ROW + 1, 2 * ROW - 1, 2 * ROW, 2 * ROW + 1, 1000];
         let (mut answers, mut stashes) = ([0; 2], 0);
         // Tables in the cache, with homes that suit vectors and with others, and one that is not.
         for (keys, rate) in [(50, 0.2), (5000, 0.01), (5000, 1e-11), (300_000, 1e-9)] {
@@ -204,28 +214,21 @@ mod tests {
         assert!(stashes > 10, "{stashes} filters have keys in the stash");
     }
 
-    /// The homes of rows of all lengths, as every CPU finds them.
+    /// The homes of a row, as every CPU finds them.
     fn check<P: Placement>(layout: &CuckooLayout) {
         let placement = &P::new(layout);
         assert!(placement.suits_vectors());
         let hasher = &KeyHasher::new(7);
-        let keys: [u64; ROW] = core::array::from_fn(|i| mix(i as u64));
+        let numbers: [u64; ROW] = core::array::from_fn(|i| mix(i as u64));
+        let expected = numbers.map(|number| hasher.number(number));
         for cpu in Cpu::all() {
-            for length in 0..=ROW {
-                let row = cpu.run(FindHomes { placement, keys: &keys[..length], hasher });
-                for (i, key) in keys[..length].iter().enumerate() {
-                    let Homes { first, second, fingerprint } = row.get(i);
-                    assert_eq!(
-                        (first, fingerprint),
-                        placement.locate(key.hash(hasher)),
-                        "{cpu:?}, {layout:?}"
-                    );
-                    assert_eq!(
-                        second,
-                        placement.other(first, fingerprint, Side::First),
-                        "{cpu:?}, {layout:?}"
-                    );
-                }
+            let mut hashes = [KeyHash::from_raw(0); ROW];
+            row::hash_row(cpu, hasher, &numbers, &mut hashes);
+            assert_eq!(hashes, expected, "{cpu:?}");
+            let mut row = Row::default();
+            row::find_homes(cpu, placement, &hashes, &mut row);
+            for (i, hash) in hashes.into_iter().enumerate() {
+                assert_eq!(row.get(i), placement.homes(hash), "{cpu:?}, {layout:?}");
             }
         }
     }
@@ -237,8 +240,8 @@ mod tests {
         };
         check::<Xor>(&layout(Kind::Classic(4), Offsets::Local));
         check::<Subtables>(&layout(Kind::Simplified(4), Offsets::Local));
-        check::<Signed<false>>(&layout(Kind::Windowed(2), Offsets::Local));
-        check::<Signed<false>>(&layout(Kind::Flexible(4), Offsets::Whole));
-        check::<Signed<true>>(&layout(Kind::Sorted, Offsets::Near(96)));
+        check::<Signed>(&layout(Kind::Windowed(2), Offsets::Local));
+        check::<Signed>(&layout(Kind::Flexible(4), Offsets::Whole));
+        check::<Signed>(&layout(Kind::Sorted, Offsets::Near(96)));
     }
 }

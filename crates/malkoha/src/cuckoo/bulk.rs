@@ -20,12 +20,11 @@ use crate::key::KeyHash;
 use crate::regions::{Batch, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
 use crate::threads;
 
+use super::Cuckoo;
 use super::layout::CuckooLayout;
-use super::place::{Place, Placement};
-use super::table::{Entry, Swap, Table};
-use super::tag::Side;
+use super::place::{Homes, Place, Placement};
+use super::table::{self, Entry, Swap, Table, Walkable};
 use super::walk::{End, Walk};
-use super::{Cuckoo, Homes};
 
 /// The most parts, and the fewest places that a part has for each place that offsets reach.
 const MOST_PARTS: u64 = 16;
@@ -95,35 +94,35 @@ struct Part<T> {
 }
 
 impl<T: Table> Part<T> {
+    #[inline(always)]
     fn inside(&self, entry: Entry) -> Entry {
         Entry { place: Place(entry.place.0 - self.begin), ..entry }
     }
 
+    #[inline(always)]
     fn outside(&self, entry: Entry) -> Entry {
         // One who lives in the first slots may have its window begin before the part.
         Entry { place: Place(entry.place.0.wrapping_add(self.begin)), ..entry }
     }
+
+    /// The homes of a key under their numbers in this part; `None` if not both are in it.
+    #[inline(always)]
+    fn homes_inside(&self, homes: Homes) -> Option<Homes> {
+        let inside = |place: Place| Place(place.0.wrapping_sub(self.begin));
+        let both = self.covers(homes.first) & self.covers(homes.second);
+        both.then(|| Homes { first: inside(homes.first), second: inside(homes.second), ..homes })
+    }
+
+    /// Asks for the memory of a place, if it is in this part.
+    #[inline(always)]
+    fn ask_for(&self, place: Place) {
+        if self.covers(place) {
+            table::ask_for(&self.table, Place(place.0 - self.begin));
+        }
+    }
 }
 
-impl<T: Table> Table for Part<T> {
-    const VALUED: bool = T::VALUED;
-
-    fn fits(layout: &CuckooLayout) -> bool {
-        T::fits(layout)
-    }
-
-    fn new(layout: &CuckooLayout, words: Words) -> Self {
-        Self { table: T::new(layout, words), begin: 0, end: layout.places }
-    }
-
-    fn holds(&self, entry: Entry) -> bool {
-        self.covers(entry.place) && self.table.holds(self.inside(entry))
-    }
-
-    fn count(&self, entry: Entry) -> u32 {
-        self.table.count(self.inside(entry))
-    }
-
+impl<T: Table> Walkable for Part<T> {
     #[inline(always)]
     fn slots_per_place(&self) -> u32 {
         self.table.slots_per_place()
@@ -135,9 +134,13 @@ impl<T: Table> Table for Part<T> {
     }
 
     #[inline(always)]
-    fn put_in_either(&mut self, entries: [Entry; 2]) -> bool {
-        debug_assert!(entries.iter().all(|entry| self.covers(entry.place)), "both places are in this part");
-        self.table.put_in_either(entries.map(|entry| self.inside(entry)))
+    fn covers(&self, place: Place) -> bool {
+        // Those before the part count as far behind it: one comparison.
+        place.0.wrapping_sub(self.begin) < self.end - self.begin
+    }
+
+    fn count(&self, entry: Entry) -> u32 {
+        self.table.count(self.inside(entry))
     }
 
     #[inline(always)]
@@ -145,27 +148,16 @@ impl<T: Table> Table for Part<T> {
         self.covers(entry.place) && self.table.put(self.inside(entry))
     }
 
-    fn take(&mut self, entry: Entry) -> bool {
-        self.covers(entry.place) && self.table.take(self.inside(entry))
-    }
+    type Look = T::Look;
 
-    fn values(&self, entry: Entry, each: impl FnMut(u16)) {
-        if self.covers(entry.place) {
-            self.table.values(self.inside(entry), each);
-        }
-    }
-
-    fn update(&mut self, entry: Entry, value: u16) -> bool {
-        self.covers(entry.place) && self.table.update(self.inside(entry), value)
+    #[inline(always)]
+    fn look(&self, place: Place) -> T::Look {
+        self.table.look(Place(place.0 - self.begin))
     }
 
     #[inline(always)]
-    fn resident(&self, place: Place, rank: u32) -> Entry {
-        self.outside(self.table.resident(Place(place.0 - self.begin), rank))
-    }
-
-    fn entry_at(&self, slot: u64) -> Option<Entry> {
-        self.table.entry_at(slot).map(|entry| self.outside(entry))
+    fn resident(&self, place: Place, look: T::Look, rank: u32) -> Entry {
+        self.outside(self.table.resident(Place(place.0 - self.begin), look, rank))
     }
 
     #[inline(always)]
@@ -176,39 +168,6 @@ impl<T: Table> Table for Part<T> {
 
     fn undo(&mut self, swap: Swap) {
         self.table.undo(swap);
-    }
-
-    #[inline(always)]
-    fn covers(&self, place: Place) -> bool {
-        // Those before the part count as far behind it: one comparison.
-        place.0.wrapping_sub(self.begin) < self.end - self.begin
-    }
-
-    fn stride_bits(&self) -> u64 {
-        self.table.stride_bits()
-    }
-
-    fn with_words(&self, words: Words) -> Self {
-        Self { table: self.table.with_words(words), ..*self }
-    }
-
-    fn into_words(self) -> Words {
-        self.table.into_words()
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, place: Place) {
-        if self.covers(place) {
-            self.table.prefetch(Place(place.0 - self.begin));
-        }
-    }
-
-    fn words(&self) -> &Words {
-        self.table.words()
-    }
-
-    fn clear(&mut self) {
-        self.table.clear();
     }
 }
 
@@ -235,34 +194,34 @@ impl<T: Table> Work<T> {
         most_steps: u32,
     ) {
         let homes = |part: &Part<T>, hash: KeyHash| {
-            let (first, fingerprint) = placement.locate(hash);
-            let second = placement.other(first, fingerprint, Side::First);
-            part.prefetch(first);
-            part.prefetch(second);
-            Homes { first, second, fingerprint }
+            let homes = placement.homes(hash);
+            part.ask_for(homes.first);
+            part.ask_for(homes.second);
+            homes
         };
-        let mut ring = [Homes::NOWHERE; AHEAD];
+        let Some(any) = batch.get(0) else { return };
+        let mut ring = [placement.homes(any); AHEAD];
         for (slot, hash) in ring.iter_mut().zip(batch.hashes()) {
             *slot = homes(&self.part, hash);
         }
         for (i, hash) in batch.hashes().enumerate() {
             let slot = &mut ring[i % AHEAD];
-            let value = if T::VALUED { batch.value(i) } else { 0 };
+            let value = batch.value(i);
             let here = *slot;
-            let entries = [slot.with(Side::First, value), slot.with(Side::Second, value)];
             if let Some(next) = batch.get(i + AHEAD) {
                 *slot = homes(&self.part, next);
             }
-            if !self.part.covers(entries[0].place) || !self.part.covers(entries[1].place) {
+            let Some(inside) = self.part.homes_inside(here) else {
                 self.leftovers.push((hash, value));
-            } else if again == Again::Skip
-                && (self.part.holds(entries[0]) || self.part.holds(entries[1]) || stashed(here))
-            {
+                continue;
+            };
+            if again == Again::Skip && (self.part.table.holds(inside) || stashed(here)) {
                 // It is there.
-            } else if self.part.put_in_either(entries) {
+            } else if self.part.table.put_in_either(inside, value) {
                 self.stored += 1;
             } else {
-                match self.walk.make_room(placement, &mut self.part, (hash, entries), most_steps) {
+                let key = (hash, here.both(value));
+                match self.walk.make_room(placement, &mut self.part, key, most_steps) {
                     End::Room(steps) => {
                         self.counters.walked(steps);
                         self.stored += 1;
@@ -312,7 +271,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         let some_full = AtomicBool::new(false);
         let mut works = self.take_apart(&cut);
         threads::for_each(works.iter_mut().enumerate(), threads, |(part, work)| {
-            let stashed = |homes| self.stash_count(homes) > 0;
+            let stashed = |homes| !self.stash.is_empty() && self.stash_count(homes) > 0;
             for batch in keys.of_part(part) {
                 // What is going to be undone need not be done. Otherwise each part stores what it can, so that the
                 // content does not depend on which of them is first.
@@ -330,7 +289,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             self.len += work.stored;
             self.counters.add(work.counters);
             leftovers.extend(work.leftovers);
-            words.push(work.part.into_words());
+            words.push(work.part.table.into_words());
         }
         self.table = self.table.with_words(Words::join(words));
         if full {
@@ -338,7 +297,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             return Err(Full);
         }
         leftovers.into_iter().chain(keys.spilled()).try_for_each(|(hash, value)| {
-            let homes = self.homes(hash);
+            let homes = self.placement.homes(hash);
             if again == Again::Skip && self.holds(homes) {
                 return Ok(());
             }

@@ -17,13 +17,8 @@
 //! Rates: as many pairs of place and fingerprint as before, so the rate for the same number of keys is as
 //! before, but for the two that became one (one part in F more); for twice the keys it is twice the rate.
 
-use crate::key::KeyHash;
-use crate::reduce::{Multiply, undraw};
-
 use super::layout::CuckooLayout;
-use super::place::{Place, Placement, Signed};
 use super::sizing::local_range;
-use super::tag::{Fingerprint, Side};
 
 /// One doubling: the half of a place that a fingerprint leads to, and what remains of it. Counted from 0.
 #[inline(always)]
@@ -42,67 +37,6 @@ pub(crate) const fn halve(fingerprint: u64, fingerprints: u64) -> (u64, u64) {
 /// A fingerprint that [`halve`] takes to this half and this rest.
 pub(crate) const fn unhalve(half: u64, rest: u64, fingerprints: u64) -> u64 {
     rest + half * (fingerprints - fingerprints / 2)
-}
-
-/// Signed offsets in a doubled table.
-#[derive(Clone, Debug)]
-pub struct Doubled {
-    ring: Signed<true>,
-    doublings: u32,
-    /// Places and fingerprints before the first doubling.
-    places: u64,
-    fingerprints: u64,
-}
-
-impl Placement for Doubled {
-    fn fits(layout: &CuckooLayout) -> bool {
-        layout.kind.is_signed() && layout.doublings > 0
-    }
-
-    fn new(layout: &CuckooLayout) -> Self {
-        Self {
-            ring: Signed::new(layout),
-            doublings: layout.doublings,
-            places: layout.places >> layout.doublings,
-            fingerprints: layout.earlier_fingerprints,
-        }
-    }
-
-    fn suits_vectors(&self) -> bool {
-        // There is a loop in `locate_by`, of no fixed length.
-        false
-    }
-
-    #[inline(always)]
-    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint) {
-        let (mut place, rest) = M::draw(hash.to_raw(), self.places);
-        let (mut fingerprint, mut fingerprints) = (M::last_draw(rest, self.fingerprints), self.fingerprints);
-        for _ in 0..self.doublings {
-            let (half, rest) = halve(fingerprint, fingerprints);
-            (place, fingerprint, fingerprints) = (2 * place + half, rest, fingerprints / 2);
-        }
-        (Place(place), Fingerprint(1 + fingerprint))
-    }
-
-    fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
-        let mut fingerprint = fingerprint.0 - 1;
-        for doubling in 0..self.doublings {
-            let half = first.0 >> doubling & 1;
-            fingerprint = unhalve(half, fingerprint, self.fingerprints >> (self.doublings - 1 - doubling));
-        }
-        let place = first.0 >> self.doublings;
-        KeyHash::from_raw(undraw(&[(place, self.places), (fingerprint, self.fingerprints)]))
-    }
-
-    #[inline(always)]
-    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
-        self.ring.other_by::<M>(place, fingerprint, side)
-    }
-
-    #[inline(always)]
-    fn canonical(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
-        self.ring.canonical(place, fingerprint, side)
-    }
 }
 
 impl CuckooLayout {
@@ -155,6 +89,10 @@ impl CuckooLayout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cuckoo::place::{Homes, Placement, Signed};
+    use crate::cuckoo::tag::Side;
+    use crate::key::KeyHash;
+    use crate::reduce::undraw;
     use crate::{Kind, Spec};
 
     #[test]
@@ -188,20 +126,20 @@ mod tests {
     #[test]
     fn hashes_lead_back_and_doubling_again_asks_for_nothing_more() {
         for layout in layouts() {
-            let placement = Doubled::new(&layout);
-            let next = layout.doubled(0.9).map(|layout| Doubled::new(&layout));
+            let placement = Signed::new(&layout);
+            let next = layout.doubled(0.9).map(|layout| Signed::new(&layout));
             for i in 0..500 {
                 let hash = KeyHash::from_raw(crate::key::mix(i));
-                let (place, fingerprint) = placement.locate(hash);
-                assert!(place.0 < layout.places && (1..=layout.fingerprints).contains(&fingerprint.0));
-                let again = placement.hash(place, fingerprint);
-                assert_eq!(placement.locate(again), (place, fingerprint), "{layout:?}");
+                let homes @ Homes { first, second, fingerprint } = placement.homes(hash);
+                assert!(first.0 < layout.places && (1..=layout.fingerprints).contains(&fingerprint.0));
+                let again = placement.hash(first, fingerprint);
+                assert_eq!(placement.homes(again), homes, "{layout:?}");
                 if let Some(next) = &next {
                     // What is known of a tag here is enough to find its place there.
-                    assert_eq!(next.locate(again), next.locate(hash), "{layout:?}");
+                    assert_eq!(next.homes(again), next.homes(hash), "{layout:?}");
                 }
-                let second = placement.other(place, fingerprint, Side::First);
-                assert_eq!(placement.other(second, fingerprint, Side::Second), place);
+                assert_eq!(placement.other(first, fingerprint, Side::First), second);
+                assert_eq!(placement.other(second, fingerprint, Side::Second), first);
             }
         }
     }
@@ -209,12 +147,12 @@ mod tests {
     #[test]
     fn unevenness_is_what_counting_gives() {
         for layout in layouts().into_iter().filter(|layout| layout.earlier_fingerprints < 5000) {
-            let placement = Doubled::new(&CuckooLayout { places: 1 << layout.doublings, ..layout });
+            let placement = Signed::new(&CuckooLayout { places: 1 << layout.doublings, ..layout });
             let mut counts = std::collections::HashMap::new();
             for fingerprint in 0..layout.earlier_fingerprints {
                 let hash = undraw(&[(0, 1), (fingerprint, layout.earlier_fingerprints)]);
-                let (place, rest) = placement.locate(KeyHash::from_raw(hash));
-                *counts.entry((place.0, rest.0)).or_insert(0u64) += 1;
+                let homes = placement.homes(KeyHash::from_raw(hash));
+                *counts.entry((homes.first.0, homes.fingerprint.0)).or_insert(0u64) += 1;
             }
             let squares: u64 = counts.values().map(|count| count * count).sum();
             let expected =

@@ -20,6 +20,8 @@ mod bulk;
 mod doubled;
 mod layout;
 mod place;
+mod quadruples;
+mod row;
 mod sizing;
 mod slots;
 mod sorted;
@@ -31,10 +33,9 @@ mod tests;
 mod values;
 mod walk;
 
-pub use doubled::Doubled;
 pub use layout::{CuckooLayout, Ring};
 pub use place::{Signed, Subtables, Xor};
-pub use slots::{Dynamic, Fixed, Slots};
+pub use slots::Slots;
 pub use sorted::SortedBuckets;
 
 pub(crate) use layout::MOST_SUBTABLE_BITS;
@@ -42,59 +43,32 @@ pub(crate) use place::Placement;
 pub(crate) use sizing::Wish;
 
 use crate::bits::Words;
-use crate::bits::cpu::Cpu;
+use crate::bits::cpu::{Cpu, Portable, Vectors, Work};
 use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed};
-use crate::error::{Error, Full};
+use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
+use crate::reduce::Whole;
 use crate::regions::{Order, Regions};
 use crate::values::Values;
-use place::Place;
+use batch::Keys;
+use place::{Homes, Place};
 use stash::{Kept, Stash};
-use table::{Entry, Table};
+use table::Table;
 use tag::{Fingerprint, Side};
 use walk::{End, Walk};
 
 /// Fan et al. 2014: XOR with a hash of the fingerprint, buckets.
-pub type ClassicCuckoo = Cuckoo<Xor, Slots<Dynamic>>;
+pub type ClassicCuckoo = Cuckoo<Xor, Slots>;
 /// Fan et al. 2014, section 5.2: the same with sorted buckets.
 pub type SemiSortedCuckoo = Cuckoo<Xor, SortedBuckets>;
 /// Eppstein 2016: XOR with the fingerprint itself, subtables, a stash for each.
-pub type SimplifiedCuckoo = Cuckoo<Subtables, Slots<Dynamic>>;
+pub type SimplifiedCuckoo = Cuckoo<Subtables, Slots>;
 /// Schmitz, Zentgraf, Rahmann 2025, section 3.1: signed offsets, buckets.
-pub type FlexibleCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
+pub type FlexibleCuckoo = Cuckoo<Signed, Slots>;
 /// Schmitz, Zentgraf, Rahmann 2025, section 3.2: signed offsets, overlapping windows.
-pub type WindowedCuckoo = Cuckoo<Signed, Slots<Dynamic>>;
+pub type WindowedCuckoo = Cuckoo<Signed, Slots>;
 /// Signed offsets and sorted buckets: any size, and the fewest bits.
 pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
-
-/// The two places of a key, and what is stored there.
-#[derive(Clone, Copy, Debug)]
-struct Homes {
-    first: Place,
-    second: Place,
-    fingerprint: Fingerprint,
-}
-
-impl Homes {
-    /// Of no key at all.
-    const NOWHERE: Self = Self { first: Place(0), second: Place(0), fingerprint: Fingerprint(1) };
-
-    /// The key as it lies on one side, without a value.
-    #[inline(always)]
-    fn on(self, side: Side) -> Entry {
-        self.with(side, 0)
-    }
-
-    /// The key as it lies on one side with a value.
-    #[inline(always)]
-    fn with(self, side: Side, value: u16) -> Entry {
-        let place = match side {
-            Side::First => self.first,
-            Side::Second => self.second,
-        };
-        Entry { place, fingerprint: self.fingerprint, side, value }
-    }
-}
 
 /// A cuckoo filter: where keys go, and the table they go to.
 ///
@@ -149,42 +123,26 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         })
     }
 
+    /// Asks for the memory of both places of a key.
     #[inline(always)]
-    fn homes(&self, hash: KeyHash) -> Homes {
-        let (first, fingerprint) = self.placement.locate(hash);
-        let second = self.placement.other(first, fingerprint, Side::First);
-        Homes { first, second, fingerprint }
-    }
-
-    /// The homes of a key, whose memory is asked for.
-    #[inline(always)]
-    fn approach(&self, hash: KeyHash) -> Homes {
-        let homes = self.homes(hash);
-        self.ask_for(homes);
-        homes
-    }
-
-    #[inline(always)]
-    fn ask_for(&self, homes: Homes) {
-        self.table.prefetch(homes.first);
-        self.table.prefetch(homes.second);
-    }
-
-    /// Whether the table holds a key. No branch depends on the answer, which cannot be foreseen.
-    #[inline(always)]
-    fn in_table(&self, homes: Homes) -> bool {
-        self.table.holds(homes.on(Side::First)) | self.table.holds(homes.on(Side::Second))
+    fn prefetch_homes(&self, homes: Homes) {
+        table::ask_for(&self.table, homes.first);
+        table::ask_for(&self.table, homes.second);
     }
 
     #[inline(always)]
     fn holds(&self, homes: Homes) -> bool {
-        let in_table = self.in_table(homes);
+        let in_table = if self.table.is_plain() {
+            self.table.plainly_holds(homes, Portable)
+        } else {
+            self.table.holds(homes)
+        };
         if self.stash.is_empty() { in_table } else { in_table || self.stash_count(homes) > 0 }
     }
 
-    #[inline(always)]
+    #[cold]
     fn stash_count(&self, homes: Homes) -> u32 {
-        if self.stash.is_empty() { 0 } else { self.stash.count(self.name(homes), homes.fingerprint) }
+        self.stash.count(self.name(homes), homes.fingerprint)
     }
 
     /// The place under which a key would be in the stash.
@@ -200,14 +158,13 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Stores one copy of a key, with value 0 in filters with values. If there is no room nothing changes.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
-        let homes = self.homes(hash);
+        let homes = self.placement.homes(hash);
         self.insert_at(hash, homes, 0)
     }
 
     #[inline(always)]
     fn insert_at(&mut self, hash: KeyHash, homes: Homes, value: u16) -> Result<(), Full> {
-        let entries = [homes.with(Side::First, value), homes.with(Side::Second, value)];
-        if !self.table.put_in_either(entries) {
+        if !self.table.put_in_either(homes, value) {
             self.make_room(hash, homes, value)?;
         }
         self.len += 1;
@@ -217,7 +174,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Stores a key whose two places are full: by a walk, or else in the stash.
     #[cold]
     fn make_room(&mut self, hash: KeyHash, homes: Homes, value: u16) -> Result<(), Full> {
-        let key = (hash, [homes.with(Side::First, value), homes.with(Side::Second, value)]);
+        let key = (hash, homes.both(value));
         let most_steps = self.layout.max_steps;
         let end = self.walk.make_room(&self.placement, &mut self.table, key, most_steps);
         if let End::Room(steps) = end {
@@ -234,7 +191,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
     /// Stores a key unless the filter already answers that it is there.
     pub fn insert_unique(&mut self, hash: KeyHash) -> Result<Inserted, Full> {
-        let homes = self.homes(hash);
+        let homes = self.placement.homes(hash);
         if self.holds(homes) {
             return Ok(Inserted::Seen);
         }
@@ -243,20 +200,31 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
     /// Whether the filter may hold a key. Never `false` for a key that is stored.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        self.holds(self.homes(hash))
+        if self.is_plain() { self.cpu.run(LookUp(self, hash)) } else { self.contains_otherwise(hash) }
+    }
+
+    /// Whether nothing is needed for a lookup that only some filters need.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.placement.is_plain() & self.table.is_plain() & self.stash.is_empty()
+    }
+
+    /// [`contains`](Self::contains) for other filters, out of the way of those that are plain.
+    #[inline(never)]
+    fn contains_otherwise(&self, hash: KeyHash) -> bool {
+        self.holds(self.placement.homes(hash))
     }
 
     /// Removes one copy of a stored key, in filters with values one that has value 0; `false` if there was
     /// none.
     pub fn remove(&mut self, hash: KeyHash) -> bool {
-        self.remove_at(self.homes(hash), 0)
+        self.remove_at(self.placement.homes(hash), 0)
     }
 
     fn remove_at(&mut self, homes: Homes, value: u16) -> bool {
-        if self.table.take(homes.with(Side::First, value)) || self.table.take(homes.with(Side::Second, value))
-        {
+        if self.table.take_from_either(homes, value) {
             self.unstash(homes.first);
         } else if self.stash.is_empty() || !self.stash.take(self.kept(homes, value)) {
             return false;
@@ -274,7 +242,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             let kept @ Kept { name, fingerprint, value } = self.stash.entries()[i];
             let second = self.placement.other(name, fingerprint, Side::First);
             let homes = Homes { first: name, second, fingerprint };
-            if self.table.put_in_either([homes.with(Side::First, value), homes.with(Side::Second, value)]) {
+            if self.table.put_in_either(homes, value) {
                 self.stash.take(kept);
             }
         }
@@ -283,10 +251,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// How many stored copies look like this key, with any values.
     #[must_use]
     pub fn count(&self, hash: KeyHash) -> u32 {
-        let homes = self.homes(hash);
-        self.table.count(homes.on(Side::First))
-            + self.table.count(homes.on(Side::Second))
-            + self.stash_count(homes)
+        let homes = self.placement.homes(hash);
+        homes.both(0).map(|entry| self.table.count(entry)).iter().sum::<u32>() + self.stash_count(homes)
     }
 
     /// A hash and the value of every stored copy. This filter cannot tell the hash from that of the key that
@@ -331,8 +297,21 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     ///
     /// If the lengths differ.
     pub fn contains_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
-        // Hashes are taken as they are, whatever the hasher.
-        self.look_up(hashes, &KeyHasher::new(0), answers);
+        self.look_up(Keys::Hashes(hashes), answers);
+    }
+}
+
+/// The lookup of one key in a plain filter.
+struct LookUp<'a, P, T>(&'a Cuckoo<P, T>, KeyHash);
+
+impl<P: Placement, T: Table> Work for LookUp<'_, P, T> {
+    const WIDE: bool = false;
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, vectors: impl Vectors) -> bool {
+        let Self(filter, hash) = self;
+        filter.table.plainly_holds(filter.placement.homes_by::<Whole, true>(hash), vectors)
     }
 }
 
@@ -362,12 +341,20 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
     }
 
     fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
-        self.look_up(numbers, hasher, answers);
+        self.look_up(Keys::Numbers(numbers, hasher), answers);
         true
     }
 
     fn prefetch(&self, hash: KeyHash) {
-        self.approach(hash);
+        self.prefetch_homes(self.placement.homes(hash));
+    }
+
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
+        self.insert_all(hashes)
+    }
+
+    fn remove_batch(&mut self, hashes: &[KeyHash]) -> Option<usize> {
+        Some(self.remove_all(hashes))
     }
 
     fn order(&mut self, keys: u64, again: Again) -> Result<Option<Order>, Full> {

@@ -21,6 +21,7 @@ use crate::key::KeyHash;
 use crate::kind::Kind;
 use crate::reduce::{Multiply, Whole, are_narrow, undraw};
 
+use super::doubled::{halve, unhalve};
 use super::layout::CuckooLayout;
 use super::tag::{Fingerprint, Side};
 
@@ -28,8 +29,16 @@ use super::tag::{Fingerprint, Side};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(pub(crate) u64);
 
+/// The two places of a key, and what is stored there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Homes {
+    pub(crate) first: Place,
+    pub(crate) second: Place,
+    pub(crate) fingerprint: Fingerprint,
+}
+
 /// How the two places of a key are found.
-pub trait Placement: Clone + Send + Sync + core::fmt::Debug + 'static {
+pub trait Placement: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// Whether a layout is one of this placement.
     fn fits(layout: &CuckooLayout) -> bool;
 
@@ -39,27 +48,33 @@ pub trait Placement: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Whether vectors can find homes, in narrow draws.
     fn suits_vectors(&self) -> bool;
 
-    /// The first place and the fingerprint of a key, in draws by `M`.
-    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint);
-
-    /// The first place and the fingerprint of a key.
+    /// Whether this placement needs nothing that only some of its kind do.
     #[inline(always)]
-    fn locate(&self, hash: KeyHash) -> (Place, Fingerprint) {
-        self.locate_by::<Whole>(hash)
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    /// The homes of a key, in draws by `M`. With `PLAIN` only for placements that [are](Self::is_plain).
+    fn homes_by<M: Multiply, const PLAIN: bool>(&self, hash: KeyHash) -> Homes;
+
+    /// The homes of a key.
+    #[inline(always)]
+    fn homes(&self, hash: KeyHash) -> Homes {
+        if self.is_plain() { self.homes_by::<Whole, true>(hash) } else { self.varied_homes(hash) }
+    }
+
+    /// The homes of a key where the placement is not plain: out of the way of those that are.
+    #[inline(never)]
+    fn varied_homes(&self, hash: KeyHash) -> Homes {
+        self.homes_by::<Whole, false>(hash)
     }
 
     /// A hash with this first place and fingerprint: the filter cannot tell it from the hash of the key that
     /// they came from.
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash;
 
-    /// The place on the other side, in draws by `M`.
-    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
-
     /// The place on the other side.
-    #[inline(always)]
-    fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
-        self.other_by::<Whole>(place, fingerprint, side)
-    }
+    fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
 
     /// The name of a pair of places with a fingerprint, the same from both sides.
     fn canonical(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
@@ -73,10 +88,18 @@ const fn scatter(fingerprint: Fingerprint) -> u64 {
 }
 
 /// Fan et al.: place XOR a hash of the fingerprint, among a power of two of places.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Xor {
     places: u64,
     fingerprints: u64,
+}
+
+impl Xor {
+    /// What leads from one place to the other. Never zero: they must differ.
+    #[inline(always)]
+    fn distance_by<M: Multiply>(&self, fingerprint: Fingerprint) -> u64 {
+        1 + M::last_draw(scatter(fingerprint), self.places - 1)
+    }
 }
 
 impl Placement for Xor {
@@ -94,9 +117,10 @@ impl Placement for Xor {
     }
 
     #[inline(always)]
-    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint) {
+    fn homes_by<M: Multiply, const PLAIN: bool>(&self, hash: KeyHash) -> Homes {
         let (place, rest) = M::draw(hash.to_raw(), self.places);
-        (Place(place), Fingerprint(1 + M::last_draw(rest, self.fingerprints)))
+        let fingerprint = Fingerprint(1 + M::last_draw(rest, self.fingerprints));
+        Homes { first: Place(place), second: Place(place ^ self.distance_by::<M>(fingerprint)), fingerprint }
     }
 
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
@@ -104,10 +128,8 @@ impl Placement for Xor {
     }
 
     #[inline(always)]
-    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, _: Side) -> Place {
-        // Never zero: the two places must differ.
-        let distance = 1 + M::last_draw(scatter(fingerprint), self.places - 1);
-        Place(place.0 ^ distance)
+    fn other(&self, place: Place, fingerprint: Fingerprint, _: Side) -> Place {
+        Place(place.0 ^ self.distance_by::<Whole>(fingerprint))
     }
 
     #[inline(always)]
@@ -118,7 +140,7 @@ impl Placement for Xor {
 
 /// Eppstein: place XOR the lowest w bits of the fingerprint, so that the table falls into subtables of 2^w
 /// places that no key leaves. Those bits are never all zero.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Subtables {
     places: u64,
     /// 2^w - 1: the values of the lowest bits that are allowed, and their mask.
@@ -148,10 +170,12 @@ impl Placement for Subtables {
     }
 
     #[inline(always)]
-    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint) {
+    fn homes_by<M: Multiply, const PLAIN: bool>(&self, hash: KeyHash) -> Homes {
         let (place, rest) = M::draw(hash.to_raw(), self.places);
         let (low, rest) = M::draw(rest, self.low);
-        (Place(place), Fingerprint(M::last_draw(rest, self.high) << self.width | (1 + low)))
+        let low = 1 + low;
+        let fingerprint = Fingerprint(M::last_draw(rest, self.high) << self.width | low);
+        Homes { first: Place(place), second: Place(place ^ low), fingerprint }
     }
 
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
@@ -160,7 +184,7 @@ impl Placement for Subtables {
     }
 
     #[inline(always)]
-    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, _: Side) -> Place {
+    fn other(&self, place: Place, fingerprint: Fingerprint, _: Side) -> Place {
         Place(place.0 ^ (fingerprint.0 & self.low))
     }
 
@@ -177,11 +201,15 @@ impl Placement for Subtables {
 /// an aligned group of places, about a cache line, and goes around that group. Offsets are at least the
 /// number of slots by which places overlap, in both directions around the ring.
 ///
-/// `NEAR` is whether there may be such a share: without, lookups need not ask.
-#[derive(Clone, Debug)]
-pub struct Signed<const NEAR: bool = true> {
+/// A table that was doubled draws places and fingerprints as before the first doubling; `doubled.rs` says how the
+/// further bits of a place come out of the fingerprint.
+#[derive(Clone, Copy, Debug)]
+pub struct Signed {
+    /// What is drawn from.
     places: u64,
     fingerprints: u64,
+    /// The places of the ring: those that are drawn from, doubled as often as the table was.
+    ring: u64,
     least: u64,
     span: u64,
     /// Of 256 fingerprints, so many are near.
@@ -189,9 +217,12 @@ pub struct Signed<const NEAR: bool = true> {
     near_span: u64,
     /// Places of a group, less one.
     group: u64,
+    doublings: u32,
+    /// No fingerprint is near, and nothing was doubled.
+    plain: bool,
 }
 
-impl<const NEAR: bool> Signed<NEAR> {
+impl Signed {
     /// Steps from a place around a ring of `places`. Without a branch: on which side a resident sits cannot
     /// be foreseen.
     #[inline(always)]
@@ -207,51 +238,115 @@ impl<const NEAR: bool> Signed<NEAR> {
         let back = (side as u64).wrapping_neg();
         (offset ^ back).wrapping_sub(back)
     }
+
+    /// The second place of a key whose offset is drawn from all: once around the ring if need be. Both sums are made
+    /// at once, and the sign of the lesser says which it is.
+    #[inline(always)]
+    fn second_by<M: Multiply>(&self, first: u64, fingerprint: Fingerprint) -> u64 {
+        let (_, rest) = M::draw(scatter(fingerprint), 256);
+        let offset = M::last_draw(rest, self.span);
+        let (near, around) = (first + self.least, first.wrapping_sub(self.ring - self.least));
+        let (near, around) = (near + offset, around.wrapping_add(offset));
+        if around.cast_signed() < 0 { near } else { around }
+    }
+
+    /// The place on the other side.
+    #[inline(always)]
+    fn other_by<M: Multiply, const NEAR: bool>(
+        &self,
+        place: u64,
+        fingerprint: Fingerprint,
+        side: Side,
+    ) -> u64 {
+        let (byte, rest) = M::draw(scatter(fingerprint), 256);
+        if !NEAR {
+            return Self::step(place, self.least + M::last_draw(rest, self.span), side, self.ring);
+        }
+        // Without a branch: which fingerprints are near cannot be foreseen.
+        let near = byte < self.near;
+        let span = select_unpredictable(near, self.near_span, self.span);
+        let offset = self.least + M::last_draw(rest, span);
+        let far = Self::step(place, offset, side, self.ring);
+        let inside = place.wrapping_add(Self::signed(offset, side));
+        let near_by = (place & !self.group) | (inside & self.group);
+        select_unpredictable(near, near_by, far)
+    }
+
+    /// A place and a fingerprint, counted from 0, after all doublings.
+    fn doubled(&self, mut place: u64, mut fingerprint: u64) -> (u64, u64) {
+        for doubling in 0..self.doublings {
+            let (half, rest) = halve(fingerprint, self.fingerprints >> doubling);
+            (place, fingerprint) = (2 * place + half, rest);
+        }
+        (place, fingerprint)
+    }
 }
 
-impl<const NEAR: bool> Placement for Signed<NEAR> {
+impl Placement for Signed {
     fn fits(layout: &CuckooLayout) -> bool {
-        layout.kind.is_signed() && layout.doublings == 0 && (NEAR || layout.ring.near_share == 0)
+        layout.kind.is_signed()
     }
 
     fn new(layout: &CuckooLayout) -> Self {
         let ring = layout.ring;
+        let doublings = layout.doublings;
         Self {
-            places: layout.places,
-            fingerprints: layout.fingerprints,
+            places: layout.places >> doublings,
+            fingerprints: if doublings == 0 { layout.fingerprints } else { layout.earlier_fingerprints },
+            ring: layout.places,
             least: ring.least,
             span: ring.most - ring.least + 1,
             near: u64::from(ring.near_share),
             near_span: (ring.group + 1).saturating_sub(2 * ring.least),
             group: ring.group.saturating_sub(1),
+            doublings,
+            plain: ring.near_share == 0 && doublings == 0,
         }
     }
 
     fn suits_vectors(&self) -> bool {
-        are_narrow(&[self.places, self.fingerprints, self.span, self.near_span])
+        // Doublings are a loop of no fixed length.
+        self.doublings == 0 && are_narrow(&[self.places, self.fingerprints, self.span, self.near_span])
     }
 
     #[inline(always)]
-    fn locate_by<M: Multiply>(&self, hash: KeyHash) -> (Place, Fingerprint) {
-        let (place, rest) = M::draw(hash.to_raw(), self.places);
-        (Place(place), Fingerprint(1 + M::last_draw(rest, self.fingerprints)))
+    fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    #[inline(always)]
+    fn homes_by<M: Multiply, const PLAIN: bool>(&self, hash: KeyHash) -> Homes {
+        let (mut place, rest) = M::draw(hash.to_raw(), self.places);
+        let mut fingerprint = M::last_draw(rest, self.fingerprints);
+        if !PLAIN && self.doublings > 0 {
+            (place, fingerprint) = self.doubled(place, fingerprint);
+        }
+        let fingerprint = Fingerprint(1 + fingerprint);
+        let second = if !PLAIN && self.near > 0 {
+            self.other_by::<M, true>(place, fingerprint, Side::First)
+        } else {
+            self.second_by::<M>(place, fingerprint)
+        };
+        Homes { first: Place(place), second: Place(second), fingerprint }
     }
 
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
-        KeyHash::from_raw(undraw(&[(first.0, self.places), (fingerprint.0 - 1, self.fingerprints)]))
+        let mut fingerprint = fingerprint.0 - 1;
+        for doubling in 0..self.doublings {
+            let half = first.0 >> doubling & 1;
+            fingerprint = unhalve(half, fingerprint, self.fingerprints >> (self.doublings - 1 - doubling));
+        }
+        let place = first.0 >> self.doublings;
+        KeyHash::from_raw(undraw(&[(place, self.places), (fingerprint, self.fingerprints)]))
     }
 
     #[inline(always)]
-    fn other_by<M: Multiply>(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
-        let (byte, rest) = M::draw(scatter(fingerprint), 256);
-        // Without a branch: which fingerprints are near cannot be foreseen.
-        let near = NEAR && byte < self.near;
-        let span = select_unpredictable(near, self.near_span, self.span);
-        let offset = self.least + M::last_draw(rest, span);
-        let far = Self::step(place.0, offset, side, self.places);
-        let inside = place.0.wrapping_add(Self::signed(offset, side));
-        let near_by = (place.0 & !self.group) | (inside & self.group);
-        Place(select_unpredictable(near, near_by, far))
+    fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
+        Place(if self.near == 0 {
+            self.other_by::<Whole, false>(place.0, fingerprint, side)
+        } else {
+            self.other_by::<Whole, true>(place.0, fingerprint, side)
+        })
     }
 
     #[inline(always)]
@@ -293,23 +388,19 @@ mod tests {
         let overlap = if layout.kind.is_windowed() { u64::from(layout.slots_per_place) } else { 1 };
         for i in 0..2000u64 {
             let hash = KeyHash::from_raw(mix(i));
-            let (first, fingerprint) = placement.locate(hash);
-            let second = placement.other(first, fingerprint, Side::First);
+            let homes @ Homes { first, second, fingerprint } = placement.homes(hash);
+            assert_eq!(placement.other(first, fingerprint, Side::First), second, "{layout:?}");
             assert!(first.0 < layout.places && second.0 < layout.places, "{layout:?}");
             assert!((1..=layout.tag.fingerprints()).contains(&fingerprint.0), "{layout:?}");
             assert_eq!(placement.other(second, fingerprint, Side::Second), first, "{layout:?}");
             if placement.suits_vectors() {
-                assert_eq!(placement.locate_by::<Narrow>(hash), (first, fingerprint), "{layout:?}");
-                for (place, side, other) in [(first, Side::First, second), (second, Side::Second, first)] {
-                    assert_eq!(placement.other_by::<Narrow>(place, fingerprint, side), other, "{layout:?}");
-                }
+                assert_eq!(placement.homes_by::<Narrow, false>(hash), homes, "{layout:?}");
+            }
+            if placement.is_plain() {
+                assert_eq!(placement.homes_by::<Whole, true>(hash), homes, "{layout:?}");
             }
             assert!(first.0.abs_diff(second.0) >= overlap, "{first:?} and {second:?} overlap in {layout:?}");
-            assert_eq!(
-                placement.locate(placement.hash(first, fingerprint)),
-                (first, fingerprint),
-                "{layout:?}"
-            );
+            assert_eq!(placement.homes(placement.hash(first, fingerprint)), homes, "{layout:?}");
             let name = placement.canonical(first, fingerprint, Side::First);
             assert_eq!(placement.canonical(second, fingerprint, Side::Second), name);
         }
@@ -323,11 +414,7 @@ mod tests {
             let (family, suits) = match layout.kind {
                 Kind::Classic(_) | Kind::SemiSorted => (0, check::<Xor>(&layout)),
                 Kind::Simplified(_) => (1, check::<Subtables>(&layout)),
-                _ if layout.ring.near_share == 0 => {
-                    check::<Signed<false>>(&layout);
-                    (2, check::<Signed<true>>(&layout))
-                }
-                _ => (2, check::<Signed<true>>(&layout)),
+                _ => (2, check::<Signed>(&layout)),
             };
             in_vectors[family][usize::from(suits)] += 1;
         }
@@ -345,7 +432,7 @@ mod tests {
         assert_eq!((other(6, 16), other(other(6, 16), 16)), (15, 6));
         assert_eq!((other(6, 12), other(other(6, 12), 12)), (3, 10));
         // A signed offset of 9 in the same table of 12.
-        let second = Signed::<false>::step(6, 9, Side::First, 12);
-        assert_eq!((second, Signed::<false>::step(second, 9, Side::Second, 12)), (3, 6));
+        let second = Signed::step(6, 9, Side::First, 12);
+        assert_eq!((second, Signed::step(second, 9, Side::Second, 12)), (3, 6));
     }
 }

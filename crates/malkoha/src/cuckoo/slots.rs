@@ -9,376 +9,411 @@
 //! ```
 //!
 //! Buckets and windows differ only in where a place begins and in the stamps of the tags, so that one search
-//! serves both: read the slots of a place as lanes of a word, compare them all at once with the tag that each
-//! lane would hold. If a place is wider than a word it is searched in several groups of lanes.
+//! serves both, with the widths in registers:
+//!
+//! ```text
+//!   load       the 8 bytes from the byte where the place begins, shifted: the slots are lanes of a word, and
+//!              what lies above them does not matter
+//!   compare    with the tags that the key would have in each lane: fingerprint x steps + stamps
+//!   answer     a lane that is equal leaves a mark (`bits/lanes.rs`)
+//! ```
+//!
+//! A place that one load does not have is searched in several groups of lanes, each with a load of its own.
 
 use core::hint::select_unpredictable;
 
-use crate::bits::words::{LINE_BYTES, mask};
+use crate::bits::cpu::Vectors;
+use crate::bits::lanes::Lanes;
+use crate::bits::pair::Pair;
+use crate::bits::words::{ROW, SURE_BITS, mask};
 use crate::bits::{Words, lanes};
 
 use super::layout::CuckooLayout;
-use super::place::Place;
-use super::table::{Entry, Swap, Table};
+use super::place::{Homes, Place};
+use super::row::Row;
+use super::table::{Entry, Swap, Table, Walkable};
 use super::tag::{Anatomy, Side, Tag};
 
-/// Bits of a cache line.
-const LINE_BITS: u64 = 8 * LINE_BYTES as u64;
+/// The most slots of a place, and so the most groups.
+const MOST_SLOTS: usize = 8;
 
-/// A comparison of whole tags: every bit is relevant.
-const ALL: u64 = u64::MAX;
-
-/// The numbers that a search needs, worked out once.
-#[derive(Clone, Copy, Debug)]
-pub struct Search {
-    tag: Anatomy,
-    /// Slots of a place.
-    l: u32,
-    /// Slots from one place to the next: l for buckets, 1 for windows.
-    stride: u32,
-    /// Lanes compared at once, at most l.
-    lanes: u32,
-    ones: u64,
-    /// The bits of each lane that tell of its key.
-    keys: u64,
-    /// The stamps of the lanes, by side and group.
-    stamps: [[u64; 8]; 2],
+/// Lanes that are compared together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    lanes: Lanes,
+    /// What a fingerprint counts in every lane,
+    steps: u64,
+    /// and what the first of them is there, by side.
+    stamps: [u64; 2],
 }
 
-impl Search {
-    /// The search in places of `l` slots, windows if the tags have ranks.
-    const fn new(tag: Anatomy, l: u32, windowed: bool) -> Self {
-        let fit = 64 / tag.bits;
-        let lanes = if fit < l { fit } else { l };
-        let mut stamps = [[0; 8]; 2];
-        let mut slot = 0;
-        while slot < l {
-            let (group, lane) = (slot / lanes, slot % lanes);
-            stamps[0][group as usize] |= tag.stamp(Side::First, slot as u64) << (lane * tag.bits);
-            stamps[1][group as usize] |= tag.stamp(Side::Second, slot as u64) << (lane * tag.bits);
-            slot += 1;
-        }
-        let stride = if windowed { 1 } else { l };
-        let ones = lanes::ones(tag.bits, lanes);
-        Self { tag, l, stride, lanes, ones, keys: ones.wrapping_mul(tag.key_mask()), stamps }
-    }
-}
-
-/// Where a table finds its [`Search`]: in a field, or compiled in.
-pub trait Shape: Clone + Send + Sync + core::fmt::Debug + 'static {
-    /// Whether tags have values, which a search has to leave out.
-    const VALUED: bool;
-    /// Whether a layout has this shape.
-    fn fits(layout: &CuckooLayout) -> bool;
-    /// The shape for a layout that has it.
-    fn new(layout: &CuckooLayout) -> Self;
-    /// The numbers.
-    fn search(&self) -> &Search;
-}
-
-/// Any shape, known at run time: of tags with values or of tags without.
-#[derive(Clone, Debug)]
-pub struct Dynamic<const VALUED: bool = false>(Search);
-
-impl<const VALUED: bool> Shape for Dynamic<VALUED> {
-    const VALUED: bool = VALUED;
-
-    fn fits(layout: &CuckooLayout) -> bool {
-        (layout.value_bits() > 0) == VALUED
-    }
-
-    fn new(layout: &CuckooLayout) -> Self {
-        Self(Search::new(layout.tag, layout.slots_per_place, layout.kind.is_windowed()))
-    }
-
+impl Group {
+    /// What the lanes hold if they hold a key on this side, with value 0.
     #[inline(always)]
-    fn search(&self) -> &Search {
-        &self.0
-    }
-}
-
-/// A shape known at compile time: buckets or windows of `L` slots of `BITS` bits, with signed offsets and
-/// without values.
-#[derive(Clone, Debug)]
-pub struct Fixed<const BITS: u32, const L: u32, const WINDOWED: bool>;
-
-impl<const BITS: u32, const L: u32, const WINDOWED: bool> Fixed<BITS, L, WINDOWED> {
-    const SEARCH: Search =
-        Search::new(Anatomy::new(BITS, 2, if WINDOWED { L as u64 } else { 1 }), L, WINDOWED);
-}
-
-impl<const BITS: u32, const L: u32, const WINDOWED: bool> Shape for Fixed<BITS, L, WINDOWED> {
-    const VALUED: bool = false;
-
-    fn fits(layout: &CuckooLayout) -> bool {
-        let windowed = layout.kind.is_windowed();
-        layout.tag == Self::SEARCH.tag && layout.slots_per_place == L && windowed == WINDOWED
+    const fn sought(&self, fingerprint: u64, side: Side) -> u64 {
+        self.base(fingerprint).wrapping_add(self.stamps[side as usize])
     }
 
-    fn new(_: &CuckooLayout) -> Self {
-        Self
-    }
-
+    /// The part of it that is the same for both sides.
     #[inline(always)]
-    fn search(&self) -> &Search {
-        &Self::SEARCH
+    const fn base(&self, fingerprint: u64) -> u64 {
+        fingerprint.wrapping_sub(1).wrapping_mul(self.steps)
+    }
+
+    /// Marks lanes that are zero: of several only the first is certain.
+    #[inline(always)]
+    const fn marks(&self, lanes: u64) -> u64 {
+        lanes::zero_marks(lanes, self.lanes.ones, self.lanes.highs)
     }
 }
 
 /// Buckets or windows of slots.
 #[derive(Clone, Debug)]
-pub struct Slots<S> {
+pub struct Slots {
     words: Words,
-    shape: S,
+    /// Bits from one place to the next.
+    stride: u64,
+    /// The bits of every lane that tell of its key, and not of its value.
+    keys: u64,
+    /// How many groups there are,
+    count: u32,
+    /// and the bits from one to the next.
+    group_bits: u32,
+    groups: [Group; MOST_SLOTS],
+    tag: Anatomy,
+    /// Slots of a place.
+    l: u32,
+    /// A place is one load, which has all of it,
+    one_load: bool,
+    /// and tags have no values.
+    plain: bool,
 }
 
-impl<S: Shape> Slots<S> {
-    /// How tags are made. That they have no values is compiled in.
+impl Slots {
+    /// The bit where a place begins.
     #[inline(always)]
-    fn anatomy(&self) -> Anatomy {
-        let tag = self.shape.search().tag;
-        if S::VALUED { tag } else { tag.without_values() }
+    fn bit(&self, place: Place) -> u64 {
+        place.0 * self.stride
     }
 
-    /// The bit at which slot `slot` of a place begins.
+    /// The bit where a slot of a place begins.
     #[inline(always)]
-    fn bit(&self, place: Place, slot: u32) -> u64 {
-        let search = self.shape.search();
-        (place.0 * u64::from(search.stride) + u64::from(slot)) * u64::from(search.tag.bits)
+    fn slot_bit(&self, place: Place, rank: u32) -> u64 {
+        self.bit(place) + u64::from(rank * self.tag.bits)
     }
 
-    /// Compares the slots of a place, a group of lanes at a time, with the tags sought there, in those bits
-    /// that are in `relevant`. Calls `answer` with the number of the group's first slot and marks at the
-    /// slots that are equal, of which only the first is certain, until it has seen enough.
+    /// The groups of a place: the bit of each counted from that of the place, and its lanes.
     #[inline(always)]
-    fn compare(
-        &self,
-        place: Place,
-        sought: impl Fn(usize) -> u64,
-        relevant: u64,
-        mut answer: impl FnMut(u32, u64) -> bool,
-    ) {
-        let search = self.shape.search();
-        let mut slot = 0;
-        let mut group = 0;
-        while slot < search.l {
-            let lanes = search.lanes.min(search.l - slot);
-            let width = lanes * search.tag.bits;
-            let used = mask(width);
-            let at = self.bit(place, slot);
-            let content = if width == 64 && search.stride == search.l && lanes == search.l {
-                self.words.word(place.0)
-            } else if search.tag.bits.is_multiple_of(8) {
-                self.words.read_bytes(at, width)
-            } else {
-                self.words.read(at, width)
-            };
-            let ones = search.ones & used;
-            let highs = ones << (search.tag.bits - 1);
-            let difference = (content ^ (sought(group) & used)) & relevant;
-            if answer(slot, lanes::zero_marks(difference, ones, highs)) {
-                break;
+    fn groups(&self) -> impl Iterator<Item = (u64, &Group)> {
+        self.groups
+            .iter()
+            .enumerate()
+            .map(|(i, group)| (i as u64 * u64::from(self.group_bits), group))
+            .take(self.count as usize)
+    }
+
+    /// The lanes that a group has of a place. Where tags are wider than a load is sure to have, it has one lane.
+    #[inline(always)]
+    fn lanes(&self, at: u64) -> u64 {
+        if self.tag.bits <= SURE_BITS { self.words.load(at) } else { self.words.read(at, self.tag.bits) }
+    }
+
+    /// The first lane of a place that is zero when `differ` has compared it: the bit of its group, the group and
+    /// the lane's lowest bit in there.
+    #[inline(always)]
+    fn find(&self, place: Place, differ: impl Fn(u64, &Group) -> u64) -> Option<(u64, Group, u32)> {
+        for (from, group) in self.groups() {
+            let at = self.bit(place) + from;
+            let marks = group.marks(differ(self.lanes(at), group));
+            if marks != 0 {
+                return Some((at, *group, self.lane(marks)));
             }
-            slot += lanes;
-            group += 1;
+        }
+        None
+    }
+
+    /// The first copy of an entry with its value.
+    #[inline(always)]
+    fn find_copy(&self, entry: Entry) -> Option<(u64, Group, u32)> {
+        self.find(entry.place, |lanes, group| lanes ^ self.sought(group, entry))
+    }
+
+    /// The lowest bit of the first lane that is marked.
+    #[inline(always)]
+    fn lane(&self, marks: u64) -> u32 {
+        lanes::first(marks, self.tag.bits)
+    }
+
+    /// What the lanes of a group hold if they hold an entry.
+    #[inline(always)]
+    fn sought(&self, group: &Group, entry: Entry) -> u64 {
+        let value = self.tag.raised(entry.value).wrapping_mul(group.lanes.ones);
+        group.sought(entry.fingerprint.0, entry.side).wrapping_add(value)
+    }
+
+    /// Writes one lane of what `lanes` reads at a bit.
+    #[inline(always)]
+    fn write_lane(&mut self, at: u64, lane: u32, lanes: u64) {
+        let mask = mask(self.tag.bits) << lane;
+        if self.tag.bits <= SURE_BITS {
+            self.words.store(at, mask, lanes & mask);
+        } else {
+            self.words.write(at, self.tag.bits, lanes & mask);
         }
     }
 
-    /// The first slot of a place that holds exactly what is sought there.
+    /// Takes one copy of an entry, with its value, out of its place.
     #[inline(always)]
-    fn find(&self, place: Place, sought: impl Fn(usize) -> u64) -> Option<u32> {
-        let mut found = None;
-        self.compare(place, sought, ALL, |slot, marks| {
-            if marks != 0 {
-                found = Some(slot + lanes::first(marks, self.shape.search().tag.bits));
+    fn take(&mut self, entry: Entry) -> bool {
+        let Some((at, _, lane)) = self.find_copy(entry) else { return false };
+        self.write_lane(at, lane, 0);
+        true
+    }
+
+    /// Writes to the first marked lane of the first of two places, or else of the second; `false` if there are no
+    /// marks. Only for places of one group. Which of the two it is cannot be foreseen, and nothing branches.
+    #[inline(always)]
+    fn write_in_either(&mut self, homes: Homes, marks: [u64; 2], lanes: [u64; 2]) -> bool {
+        let here = marks[0] != 0;
+        let marks = select_unpredictable(here, marks[0], marks[1]);
+        if marks == 0 {
+            return false;
+        }
+        let place = select_unpredictable(here, homes.first, homes.second);
+        let lanes = select_unpredictable(here, lanes[0], lanes[1]);
+        self.write_lane(self.bit(place), self.lane(marks), lanes);
+        true
+    }
+
+    /// Whether the places of a key have a lane that is equal, in several groups.
+    fn hold_in_groups(&self, homes: Homes) -> bool {
+        let mut marks = 0;
+        for (from, group) in self.groups() {
+            for (place, side) in [(homes.first, Side::First), (homes.second, Side::Second)] {
+                let lanes = self.lanes(self.bit(place) + from);
+                marks |= group.marks((lanes ^ group.sought(homes.fingerprint.0, side)) & self.keys);
             }
-            found.is_some()
-        });
-        found
+        }
+        marks != 0
     }
 
-    /// Whether some slot of a place holds what is sought there, in those bits that are in `relevant`. All
-    /// groups are compared before anything is decided.
+    fn read(&self, place: Place, rank: u32) -> Tag {
+        Tag(self.words.read(self.slot_bit(place, rank), self.tag.bits))
+    }
+
+    fn tag(&self, entry: Entry, rank: u32) -> Tag {
+        self.tag.tag(entry.fingerprint, entry.side, u64::from(rank), entry.value)
+    }
+
+    /// The entry of a tag at a rank of a place.
     #[inline(always)]
-    fn holds_in(&self, place: Place, sought: impl Fn(usize) -> u64, relevant: u64) -> bool {
-        let mut all = 0;
-        self.compare(place, sought, relevant, |_, marks| {
-            all |= marks;
-            false
-        });
-        all != 0
-    }
-
-    /// What the lanes of each group hold if they hold an entry.
-    #[inline(always)]
-    fn sought(&self, entry: Entry) -> impl Fn(usize) -> u64 {
-        let search = self.shape.search();
-        let base = search.tag.base(entry.fingerprint) + self.anatomy().raised(entry.value);
-        let base = base.wrapping_mul(search.ones);
-        let stamps = &search.stamps[entry.side as usize];
-        move |group| base + stamps[group]
-    }
-
-    fn read(&self, place: Place, slot: u32) -> Tag {
-        Tag(self.words.read(self.bit(place, slot), self.shape.search().tag.bits))
-    }
-
-    fn write(&mut self, place: Place, slot: u32, tag: Tag) {
-        let bits = self.shape.search().tag.bits;
-        let at = self.bit(place, slot);
-        self.words.write(at, bits, tag.0);
-    }
-
-    fn tag(&self, entry: Entry, slot: u32) -> Tag {
-        self.anatomy().tag(entry.fingerprint, entry.side, u64::from(slot), entry.value)
+    fn entry(&self, place: Place, rank: u32, tag: Tag) -> Entry {
+        let (fingerprint, side, own_rank) = self.tag.parts(tag);
+        // A window that holds this slot may begin elsewhere; its tag says how far back. In a part of a table
+        // it may begin before the part, at a negative number so to speak, which the part sets right.
+        let begin = place.0.wrapping_add(u64::from(rank)).wrapping_sub(own_rank);
+        let place = if self.is_windowed() { Place(begin) } else { place };
+        Entry { place, fingerprint, side, value: self.tag.value(tag) }
     }
 }
 
-impl<S: Shape> Table for Slots<S> {
-    const VALUED: bool = S::VALUED;
-
-    fn fits(layout: &CuckooLayout) -> bool {
-        !layout.kind.is_sorted() && S::fits(layout)
-    }
-
-    fn new(layout: &CuckooLayout, words: Words) -> Self {
-        Self { words, shape: S::new(layout) }
-    }
-
-    #[inline(always)]
-    fn holds(&self, entry: Entry) -> bool {
-        let relevant = if S::VALUED { self.shape.search().keys } else { ALL };
-        self.holds_in(entry.place, self.sought(entry), relevant)
-    }
-
-    fn count(&self, entry: Entry) -> u32 {
-        let search = self.shape.search();
-        let same = |slot| self.anatomy().same_key(self.read(entry.place, slot), self.tag(entry, slot));
-        (0..search.l).map(|slot| u32::from(same(slot))).sum()
-    }
-
+impl Walkable for Slots {
     #[inline(always)]
     fn slots_per_place(&self) -> u32 {
-        self.shape.search().l
+        self.l
     }
 
     #[inline(always)]
     fn is_windowed(&self) -> bool {
-        let search = self.shape.search();
-        search.stride < search.l
+        self.stride < u64::from(self.place_bits())
+    }
+
+    #[inline(always)]
+    fn covers(&self, _: Place) -> bool {
+        true
+    }
+
+    fn count(&self, entry: Entry) -> u32 {
+        let differ = |lanes, group: &Group| (lanes ^ self.sought(group, entry)) & self.keys;
+        if self.find(entry.place, differ).is_none() {
+            return 0;
+        }
+        let same = |rank| self.tag.same_key(self.read(entry.place, rank), self.tag(entry, rank));
+        (0..self.l).map(|rank| u32::from(same(rank))).sum()
     }
 
     #[inline(always)]
     fn put(&mut self, entry: Entry) -> bool {
-        let Some(slot) = self.find(entry.place, |_| 0) else { return false };
-        self.write(entry.place, slot, self.tag(entry, slot));
+        let Some((at, group, lane)) = self.find(entry.place, |lanes, _| lanes) else { return false };
+        self.write_lane(at, lane, self.sought(&group, entry));
         true
     }
 
+    type Look = ();
+
     #[inline(always)]
-    fn put_in_either(&mut self, [first, second]: [Entry; 2]) -> bool {
-        let search = self.shape.search();
-        if search.lanes < search.l || !search.tag.bits.is_multiple_of(8) {
+    fn look(&self, _: Place) {}
+
+    #[inline(always)]
+    fn resident(&self, place: Place, (): (), rank: u32) -> Entry {
+        self.entry(place, rank, self.read(place, rank))
+    }
+
+    #[inline(always)]
+    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let (old, new) = (self.read(entry.place, rank), self.tag(entry, rank));
+        self.words.write(self.slot_bit(entry.place, rank), self.tag.bits, new.0);
+        (self.entry(entry.place, rank, old), Swap { place: entry.place, rank, old, new })
+    }
+
+    fn undo(&mut self, swap: Swap) {
+        debug_assert_eq!(self.read(swap.place, swap.rank), swap.new);
+        self.words.write(self.slot_bit(swap.place, swap.rank), self.tag.bits, swap.old.0);
+    }
+}
+
+impl Table for Slots {
+    fn fits(layout: &CuckooLayout) -> bool {
+        !layout.kind.is_sorted()
+    }
+
+    fn new(layout: &CuckooLayout, words: Words) -> Self {
+        let (tag, l) = (layout.tag, layout.slots_per_place);
+        let stride = if layout.kind.is_windowed() { tag.bits } else { l * tag.bits };
+        // Bits of a byte in which no place begins: where all begin with a byte, one load has 64 bits of a place.
+        let most_shift = 8 - (1 << stride.trailing_zeros().min(3));
+        let fit = ((u64::BITS - most_shift) / tag.bits).clamp(1, l);
+        let count = l.div_ceil(fit);
+        // As many lanes in each group, but for the last.
+        let lanes_per_group = if count == 1 { l } else { (SURE_BITS / tag.bits).clamp(1, l) };
+        let count = l.div_ceil(lanes_per_group);
+        let one_load = count == 1 && tag.bits <= SURE_BITS;
+        let mut groups = [Group::default(); MOST_SLOTS];
+        for (i, group) in (0..count).zip(&mut groups) {
+            let first = i * lanes_per_group;
+            let lanes = lanes_per_group.min(l - first);
+            let ones = lanes::ones(tag.bits, lanes);
+            group.lanes = Lanes { ones, highs: ones << (tag.bits - 1) };
+            group.steps = ones.wrapping_mul(tag.step());
+            for (side, stamps) in [Side::First, Side::Second].into_iter().zip(&mut group.stamps) {
+                let stamp = |lane| (1 + tag.stamp(side, u64::from(first + lane))) << (lane * tag.bits);
+                *stamps = (0..lanes).map(stamp).sum();
+            }
+        }
+        Self {
+            words,
+            stride: u64::from(stride),
+            keys: lanes::ones(tag.bits, lanes_per_group).wrapping_mul(tag.key_mask()),
+            count,
+            group_bits: lanes_per_group * tag.bits,
+            groups,
+            tag,
+            l,
+            one_load,
+            plain: one_load && tag.value_bits == 0,
+        }
+    }
+
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    #[inline(always)]
+    fn holds(&self, homes: Homes) -> bool {
+        self.hold_in_groups(homes)
+    }
+
+    #[inline(always)]
+    fn plainly_holds(&self, homes: Homes, vectors: impl Vectors) -> bool {
+        let group = &self.groups[0];
+        let (words, shifts) = self.words.load_two(self.bit(homes.first), self.bit(homes.second));
+        let content = vectors.shifted(words, shifts);
+        let sought = Pair::both(group.base(homes.fingerprint.0)).plus(Pair::new(group.stamps));
+        vectors.some_lane_is_zero(content.xor(sought), group.lanes)
+    }
+
+    #[inline(always)]
+    fn hold_row(&self, row: &Row) -> [u64; ROW] {
+        let mut marks = [0; ROW];
+        if self.tag.bits > SURE_BITS {
+            for (i, marks) in marks.iter_mut().enumerate() {
+                *marks = u64::from(self.hold_in_groups(row.get(i)));
+            }
+            return marks;
+        }
+        for (from, &group) in self.groups() {
+            for (places, side) in [(&row.first, Side::First), (&row.second, Side::Second)] {
+                let lanes = self.words.load_row(&places.map(|place| place * self.stride + from));
+                for i in 0..ROW {
+                    let differ = (lanes[i] ^ group.sought(row.fingerprint[i], side)) & self.keys;
+                    marks[i] |= group.marks(differ);
+                }
+            }
+        }
+        marks
+    }
+
+    #[inline(always)]
+    fn put_in_either(&mut self, homes: Homes, value: u16) -> bool {
+        let [first, second] = homes.both(value);
+        if !self.one_load {
             return self.put(first) || self.put(second);
         }
-        // Which of the two it is cannot be foreseen while a table fills up. Where a look at a place is cheap,
-        // both are looked at and nothing branches.
-        let room = |place| self.holds_in(place, |_| 0, ALL);
-        let (here, there) = (room(first.place), room(second.place));
-        let place = select_unpredictable(here, first.place, second.place);
-        let side = select_unpredictable(here, first.side, second.side);
-        here | there && self.put(Entry { place, side, ..first })
+        let group = self.groups[0];
+        let room = |place| group.marks(self.words.load(self.bit(place)));
+        let marks = [room(first.place), room(second.place)];
+        self.write_in_either(homes, marks, [self.sought(&group, first), self.sought(&group, second)])
     }
 
     #[inline(always)]
-    fn take(&mut self, entry: Entry) -> bool {
-        let Some(slot) = self.find(entry.place, self.sought(entry)) else { return false };
-        self.write(entry.place, slot, Tag::EMPTY);
-        true
-    }
-
-    #[inline(always)]
-    fn values(&self, entry: Entry, mut each: impl FnMut(u16)) {
-        if !self.holds(entry) {
-            return;
+    fn take_from_either(&mut self, homes: Homes, value: u16) -> bool {
+        let [first, second] = homes.both(value);
+        if !self.one_load {
+            return self.take(first) || self.take(second);
         }
-        let search = self.shape.search();
-        for slot in 0..search.l {
-            let tag = self.read(entry.place, slot);
-            if self.anatomy().same_key(tag, self.tag(entry, slot)) {
-                each(self.anatomy().value(tag));
+        let group = self.groups[0];
+        let equal =
+            |entry: Entry| group.marks(self.words.load(self.bit(entry.place)) ^ self.sought(&group, entry));
+        self.write_in_either(homes, [equal(first), equal(second)], [0, 0])
+    }
+
+    fn values(&self, entry: Entry, mut each: impl FnMut(u16)) {
+        for rank in 0..self.l {
+            let tag = self.read(entry.place, rank);
+            if self.tag.same_key(tag, self.tag(entry, rank)) {
+                each(self.tag.value(tag));
             }
         }
     }
 
     fn update(&mut self, entry: Entry, value: u16) -> bool {
-        let Some(slot) = self.find(entry.place, self.sought(entry)) else { return false };
-        self.write(entry.place, slot, self.tag(Entry { value, ..entry }, slot));
+        let Some((at, group, lane)) = self.find_copy(entry) else { return false };
+        self.write_lane(at, lane, self.sought(&group, Entry { value, ..entry }));
         true
     }
 
-    #[inline(always)]
-    fn resident(&self, place: Place, rank: u32) -> Entry {
-        let search = self.shape.search();
-        let tag = self.read(place, rank);
-        let (fingerprint, side, own_rank) = self.anatomy().parts(tag);
-        // A window that holds this slot may begin elsewhere; its tag says how far back. In a part of a table
-        // it may begin before the part, at a negative number so to speak, which the part sets right.
-        let begin = place.0.wrapping_add(u64::from(rank)).wrapping_sub(own_rank);
-        let place = if search.stride == 1 { Place(begin) } else { place };
-        Entry { place, fingerprint, side, value: self.anatomy().value(tag) }
-    }
-
     fn entry_at(&self, slot: u64) -> Option<Entry> {
-        let search = self.shape.search();
-        let bits = search.tag.bits;
+        let bits = self.tag.bits;
         let tag = Tag(self.words.read(slot * u64::from(bits), bits));
-        if tag == Tag::EMPTY {
-            return None;
-        }
-        let (fingerprint, side, rank) = self.anatomy().parts(tag);
-        let place = if search.stride == 1 { slot.wrapping_sub(rank) } else { slot / u64::from(search.l) };
-        Some(Entry { place: Place(place), fingerprint, side, value: self.anatomy().value(tag) })
-    }
-
-    #[inline(always)]
-    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
-        let victim = self.resident(entry.place, rank);
-        let (old, new) = (self.read(entry.place, rank), self.tag(entry, rank));
-        self.write(entry.place, rank, new);
-        (victim, Swap { place: entry.place, rank, old, new })
-    }
-
-    fn undo(&mut self, swap: Swap) {
-        debug_assert_eq!(self.read(swap.place, swap.rank), swap.new);
-        self.write(swap.place, swap.rank, swap.old);
+        let place = if self.is_windowed() { slot } else { slot / u64::from(self.l) };
+        (tag != Tag::EMPTY).then(|| self.entry(Place(place), 0, tag))
     }
 
     fn stride_bits(&self) -> u64 {
-        let search = self.shape.search();
-        u64::from(search.stride * search.tag.bits)
+        self.stride
+    }
+
+    fn place_bits(&self) -> u32 {
+        self.l * self.tag.bits
     }
 
     fn with_words(&self, words: Words) -> Self {
-        Self { words, shape: self.shape.clone() }
+        Self { words, ..*self }
     }
 
     fn into_words(self) -> Words {
         self.words
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, place: Place) {
-        let search = self.shape.search();
-        let (first, last) = (self.bit(place, 0), self.bit(place, search.l) - 1);
-        self.words.prefetch(first);
-        // Whole buckets fit a line if their width is a power of two; all else may reach into the next one. Windows
-        // seldom do, and to ask for their line twice costs more than the branch.
-        let width = search.l * search.tag.bits;
-        let may_reach_on = search.stride == 1 || !width.is_power_of_two() || width > 512;
-        if may_reach_on && (search.stride > 1 || first / LINE_BITS != last / LINE_BITS) {
-            self.words.prefetch(last);
-        }
     }
 
     fn words(&self) -> &Words {

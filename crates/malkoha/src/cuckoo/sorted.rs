@@ -17,80 +17,81 @@
 //!
 //! Values are the highest bits of the tags and thus the first to be sorted by: a bucket takes four bits less
 //! with values as it does without.
+//!
+//! A search compares lanes as in `slots.rs`, twice: the rests as they lie, and the quadruple, which a table
+//! spreads into lanes of the same width (`quadruples.rs`).
 
-use crate::bits::{Words, lanes, words::mask};
+use crate::bits::cpu::Vectors;
+use crate::bits::lanes::Lanes;
+use crate::bits::pair::Pair;
+use crate::bits::words::{ROW, SURE_BITS, mask};
+use crate::bits::{Words, lanes};
 
 use super::layout::CuckooLayout;
-use super::place::Place;
-use super::table::{Entry, Swap, Table};
-use super::tag::{Anatomy, Tag};
+use super::place::{Homes, Place};
+use super::quadruples::{MOST_LANE, NUMBER_BITS, NUMBERS, decode, encode, spread_into};
+use super::row::Row;
+use super::table::{Entry, Swap, Table, Walkable};
+use super::tag::{Anatomy, Side, Tag};
 
-/// Bits of the number of a quadruple.
-pub(super) const NUMBER_BITS: u32 = 12;
-
-/// Ascending quadruples of numbers below 16.
-pub(super) const QUADRUPLES: u64 = 3876;
-
-/// What each position of a quadruple adds to its number.
-static BINOMIALS: [[u64; 16]; 4] = {
-    let mut table = [[0; 16]; 4];
-    let mut value = 0;
-    while value < 16 {
-        let n = value as u64;
-        table[0][value] = n;
-        table[1][value] = n * (n + 1) / 2;
-        table[2][value] = n * (n + 1) * (n + 2) / 6;
-        table[3][value] = n * (n + 1) * (n + 2) * (n + 3) / 24;
-        value += 1;
-    }
-    table
-};
-
-/// The quadruples by number, four bits each, the smallest lowest. Numbers beyond the last count as the first,
-/// so that no bytes can do harm.
-static DECODED: [u16; 1 << NUMBER_BITS] = {
-    let mut table = [0; 1 << NUMBER_BITS];
-    let mut number = 0;
-    let mut d = 0;
-    while d < 16 {
-        let mut c = 0;
-        while c <= d {
-            let mut b = 0;
-            while b <= c {
-                let mut a = 0;
-                while a <= b {
-                    table[number] = a | b << 4 | c << 8 | d << 12;
-                    number += 1;
-                    a += 1;
-                }
-                b += 1;
-            }
-            c += 1;
-        }
-        d += 1;
-    }
-    table
-};
-
-/// The number of an ascending quadruple.
-#[expect(clippy::cast_possible_truncation, reason = "numbers below 16")]
-fn encode(quadruple: [u64; 4]) -> u64 {
-    (0..4).map(|i| BINOMIALS[i][quadruple[i] as usize]).sum()
+/// How a search has the lanes of a bucket.
+#[derive(Clone, Copy, Debug)]
+enum Search {
+    /// Number and rests by one load, four lanes in a word, and the quadruples spread into them.
+    Word,
+    /// The same with rests of less than four bits, which are spread too.
+    Narrow,
+    /// Number and rests by loads of their own, two lanes in a word.
+    Pairs,
+    /// One tag after the other.
+    Tags,
 }
 
-/// The quadruple with a number below 2^12.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "numbers below 2^12")]
-pub(super) fn decode(number: u64) -> u64 {
-    u64::from(DECODED[number as usize])
-}
-
-/// Buckets of four sorted tags of `TAG_BITS` bits; of any width, known at run time, if that is 0. Only those
-/// may have values.
+/// Buckets of four sorted tags.
 #[derive(Clone, Debug)]
-pub struct SortedBuckets<const TAG_BITS: u32 = 0, const VALUED: bool = false> {
+pub struct SortedBuckets {
     words: Words,
+    /// Bits of a bucket.
+    width: u64,
+    search: Search,
+    /// The quadruples by number, in lanes; only for searches that have four of them in a word.
+    quadruples: &'static [u64; NUMBERS],
+    lanes: Lanes,
+    /// Bits of a tag that are stored as they are, and their mask.
+    rest: u32,
+    rest_mask: u64,
+    /// The bits that tell of a key and not of its value: of the highest four, and of the rest, in every lane.
+    keys: Sought,
+    /// What the second side adds, and for the two sides of plain tables what they add to the upper bits.
+    second: Sought,
+    second_uppers: [u64; 2],
     tag: Anatomy,
+    /// The search is by words, and tags have no values.
+    plain: bool,
+}
+
+/// A tag in every lane, in two words: its highest four bits, and the rest.
+#[derive(Clone, Copy, Debug)]
+struct Sought {
+    upper: u64,
+    rest: u64,
+}
+
+impl Sought {
+    #[inline(always)]
+    const fn new(tag: u64, rest: u32, ones: u64) -> Self {
+        let (upper, rest) = (tag >> rest, tag & !(u64::MAX << rest));
+        Self { upper: upper.wrapping_mul(ones), rest: rest.wrapping_mul(ones) }
+    }
+}
+
+/// Spreads four rests of less than four bits into lanes of four bits.
+#[inline(always)]
+const fn widen(rests: u64, rest: u32) -> u64 {
+    let (low, more) = ((1 << rest) - 1, 4 - rest);
+    let second = low << rest;
+    let (third, fourth) = (second << rest, second << (2 * rest));
+    rests & low | (rests & second) << more | (rests & third) << (2 * more) | (rests & fourth) << (3 * more)
 }
 
 impl SortedBuckets {
@@ -98,190 +99,167 @@ impl SortedBuckets {
     pub(crate) const fn bucket_bits(tag_bits: u32) -> u32 {
         NUMBER_BITS + 4 * (tag_bits - 4)
     }
-}
-
-impl<const TAG_BITS: u32, const VALUED: bool> SortedBuckets<TAG_BITS, VALUED> {
-    /// Of a width known at compile time there are only tags with sides and without values.
-    const ANATOMY: Anatomy = Anatomy::new(if TAG_BITS == 0 { 4 } else { TAG_BITS }, 2, 1);
-
-    #[inline(always)]
-    fn anatomy(&self) -> Anatomy {
-        if TAG_BITS != 0 {
-            Self::ANATOMY
-        } else if VALUED {
-            self.tag
-        } else {
-            self.tag.without_values()
-        }
-    }
-
-    /// Bits of a tag that are stored as they are.
-    #[inline(always)]
-    fn rest(&self) -> u32 {
-        self.anatomy().bits - 4
-    }
-
-    /// Bits of a bucket.
-    #[inline(always)]
-    fn width(&self) -> u32 {
-        NUMBER_BITS + 4 * self.rest()
-    }
 
     #[inline(always)]
     fn bit(&self, place: Place) -> u64 {
-        place.0 * u64::from(self.width())
+        place.0 * self.width
     }
 
-    /// A bucket in two parts: the quadruple of its upper bits, four bits each, and the rests side by side.
-    /// Only for rests that fit one word.
+    /// What a key has in every lane, on one side and with value 0.
     #[inline(always)]
-    fn halves(&self, place: Place) -> (u64, u64) {
+    fn sought(&self, fingerprint: u64, side: Side) -> Sought {
+        // Buckets have no ranks: on the first side the tag is the fingerprint, on the second one bit is added.
+        let (upper, rest) = (fingerprint >> self.rest, fingerprint & self.rest_mask);
+        let ones = self.lanes.ones;
+        let first = Sought { upper: upper.wrapping_mul(ones), rest: rest.wrapping_mul(ones) };
+        match side {
+            Side::First => first,
+            Side::Second => {
+                Sought { upper: first.upper | self.second.upper, rest: first.rest | self.second.rest }
+            }
+        }
+    }
+
+    /// Marks a lane whose upper bits and rest are both those of a key: not 0 if there is one.
+    #[inline(always)]
+    fn marks(&self, uppers: u64, rests: u64, sought: Sought) -> u64 {
+        let differ = (uppers ^ sought.upper) & self.keys.upper | (rests ^ sought.rest) & self.keys.rest;
+        lanes::zero_marks(differ, self.lanes.ones, self.lanes.highs)
+    }
+
+    /// The upper bits of a bucket in lanes, of what one load has of it.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "12 bits")]
+    fn upper(&self, bucket: u64) -> u64 {
+        self.quadruples[bucket as usize % NUMBERS]
+    }
+
+    /// Not 0 if a bucket has a key, of which `bucket` is what one load has.
+    #[inline(always)]
+    fn marks_of_word(&self, bucket: u64, sought: Sought) -> u64 {
+        self.marks(self.upper(bucket), bucket >> NUMBER_BITS, sought)
+    }
+
+    /// The bits of the two pairs of rests, counted from the bit of the bucket.
+    #[inline(always)]
+    fn pairs(&self) -> [u64; 2] {
+        [u64::from(NUMBER_BITS), u64::from(NUMBER_BITS + 2 * self.rest)]
+    }
+
+    /// The upper bits of two tags as lanes; `fields` has four bits for each, the first lowest.
+    #[inline(always)]
+    fn two_uppers(&self, fields: u64) -> u64 {
+        fields & 0xF | (fields & 0xF0) << (self.rest - 4)
+    }
+
+    /// Not 0 if a bucket has a key, by whatever search is the bucket's.
+    #[inline(always)]
+    fn marks_in(&self, place: Place, fingerprint: u64, side: Side) -> u64 {
         let at = self.bit(place);
-        if self.width() <= 64 {
-            let bucket = if self.width() == 64 {
-                self.words.word(place.0)
-            } else if self.width().is_multiple_of(8) {
-                self.words.read_bytes(at, self.width())
-            } else {
-                self.words.read(at, self.width())
-            };
-            (decode(bucket & mask(NUMBER_BITS)), bucket >> NUMBER_BITS)
-        } else {
-            let number = self.words.read(at, NUMBER_BITS);
-            (decode(number), self.words.read(at + u64::from(NUMBER_BITS), 4 * self.rest()))
+        let sought = self.sought(fingerprint, side);
+        match self.search {
+            Search::Word => self.marks_of_word(self.words.load(at), sought),
+            Search::Narrow => {
+                let bucket = self.words.load(at);
+                self.marks(self.upper(bucket), widen(bucket >> NUMBER_BITS, self.rest), sought)
+            }
+            Search::Pairs => {
+                let upper = decode(self.words.load(at));
+                let [low, high] = self.pairs().map(|from| self.words.load(at + from));
+                self.marks(self.two_uppers(upper), low, sought)
+                    | self.marks(self.two_uppers(upper >> 8), high, sought)
+            }
+            Search::Tags => u64::from(self.count(Entry {
+                place,
+                fingerprint: super::tag::Fingerprint(fingerprint),
+                side,
+                value: 0,
+            })),
         }
     }
 
     /// The tags of a bucket, ascending.
     #[inline(always)]
     fn load(&self, place: Place) -> [u64; 4] {
-        let tag = |upper: u64, i: usize, rest: u64| (upper >> (4 * i) & 15) << self.rest() | rest;
-        if self.rest() == 0 {
-            let upper = decode(self.words.read(self.bit(place), NUMBER_BITS));
-            core::array::from_fn(|i| tag(upper, i, 0))
-        } else if self.rest() <= 16 {
-            let (upper, rests) = self.halves(place);
-            core::array::from_fn(|i| {
-                tag(upper, i, rests >> (i as u64 * u64::from(self.rest())) & mask(self.rest()))
-            })
-        } else {
-            let at = self.bit(place);
-            let upper = decode(self.words.read(at, NUMBER_BITS));
-            let rest = |i: usize| at + u64::from(NUMBER_BITS) + i as u64 * u64::from(self.rest());
-            core::array::from_fn(|i| tag(upper, i, self.words.read(rest(i), self.rest())))
+        let at = self.bit(place);
+        if let Search::Word | Search::Narrow = self.search {
+            let bucket = self.words.load(at);
+            let (upper, rests) = (decode(bucket), bucket >> NUMBER_BITS);
+            return core::array::from_fn(|i| {
+                let i = i as u32;
+                (upper >> (4 * i) & 15) << self.rest | (rests >> (i * self.rest) & self.rest_mask)
+            });
         }
+        let upper = decode(self.words.load(at));
+        core::array::from_fn(|i| {
+            let at = at + u64::from(NUMBER_BITS) + i as u64 * u64::from(self.rest);
+            (upper >> (4 * i) & 15) << self.rest | self.words.read(at, self.rest)
+        })
     }
 
-    /// Stores four tags in ascending order.
+    /// Stores four tags that are in ascending order.
     #[inline(always)]
-    fn store(&mut self, place: Place, mut tags: [u64; 4]) {
-        sort(&mut tags);
+    fn store(&mut self, place: Place, tags: [u64; 4]) {
         let at = self.bit(place);
-        let number = encode(tags.map(|tag| tag >> self.rest()));
-        let rests = tags.map(|tag| tag & !(u64::MAX << self.rest()));
-        if self.width() <= 64 {
-            let side_by_side =
-                |bucket, (i, rest): (usize, u64)| bucket | rest << (i as u64 * u64::from(self.rest()));
-            let rests = rests.into_iter().enumerate().fold(0, side_by_side);
-            self.words.write(at, self.width(), rests << NUMBER_BITS | number);
-            return;
+        let number = encode(tags.map(|tag| tag >> self.rest));
+        if let Search::Word | Search::Narrow = self.search {
+            let rests = |bucket, i: u32| bucket | (tags[i as usize] & self.rest_mask) << (i * self.rest);
+            let rests = (0..4).fold(0, rests);
+            #[expect(clippy::cast_possible_truncation, reason = "at most 64 bits")]
+            return self.words.store(at, mask(self.width as u32), rests << NUMBER_BITS | number);
         }
         self.words.write(at, NUMBER_BITS, number);
-        for (i, rest) in rests.into_iter().enumerate() {
-            let at = at + u64::from(NUMBER_BITS) + i as u64 * u64::from(self.rest());
-            self.words.write(at, self.rest(), rest);
+        for (i, tag) in (0..).zip(tags) {
+            let at = at + u64::from(NUMBER_BITS) + i * u64::from(self.rest);
+            self.words.write(at, self.rest, tag & self.rest_mask);
         }
     }
 
-    /// Puts one tag in the stead of another that the place holds; `false` if it does not.
+    /// Puts one tag in place of another that the bucket holds; `false` if it does not.
     #[inline(always)]
     fn replace(&mut self, place: Place, old: Tag, new: Tag) -> bool {
         let mut tags = self.load(place);
         let Some(slot) = tags.iter().position(|&tag| tag == old.0) else { return false };
         tags[slot] = new.0;
+        sort(&mut tags);
         self.store(place, tags);
         true
     }
 
     #[inline(always)]
     fn tag(&self, entry: Entry) -> Tag {
-        self.anatomy().tag(entry.fingerprint, entry.side, 0, entry.value)
+        self.tag.tag(entry.fingerprint, entry.side, 0, entry.value)
     }
 
     /// The entry that a tag is of.
     #[inline(always)]
     fn entry(&self, place: Place, tag: Tag) -> Entry {
-        let (fingerprint, side, _) = self.anatomy().parts(tag);
-        Entry { place, fingerprint, side, value: self.anatomy().value(tag) }
+        let (fingerprint, side, _) = self.tag.parts(tag);
+        Entry { place, fingerprint, side, value: self.tag.value(tag) }
     }
 
     /// The tags of a bucket that are of the key of an entry, with any values.
-    #[inline(always)]
     fn of_key(&self, entry: Entry) -> impl Iterator<Item = Tag> {
-        let (anatomy, tag) = (self.anatomy(), self.tag(entry));
+        let (anatomy, tag) = (self.tag, self.tag(entry));
         self.load(entry.place).into_iter().map(Tag).filter(move |held| anatomy.same_key(*held, tag))
     }
 }
 
-/// Moves four fields of four bits apart, into lanes of `width` bits.
+/// Puts two of four numbers in order, without a branch.
 #[inline(always)]
-const fn spread(fields: u64, width: u32) -> u64 {
-    let pairs = fields & 0xFF | (fields & 0xFF00) << (2 * width - 8);
-    let low = 0xF | 0xF << (2 * width);
-    pairs & low | (pairs & low << 4) << (width - 4)
+fn order(tags: &mut [u64; 4], i: usize, j: usize) {
+    (tags[i], tags[j]) = (tags[i].min(tags[j]), tags[i].max(tags[j]));
 }
 
 /// Sorts four numbers with five comparisons.
 #[inline(always)]
 fn sort(tags: &mut [u64; 4]) {
-    let mut order = |i: usize, j: usize| {
-        let (low, high) = (tags[i].min(tags[j]), tags[i].max(tags[j]));
-        (tags[i], tags[j]) = (low, high);
-    };
-    order(0, 1);
-    order(2, 3);
-    order(0, 2);
-    order(1, 3);
-    order(1, 2);
+    for (i, j) in [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)] {
+        order(tags, i, j);
+    }
 }
 
-impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, VALUED> {
-    const VALUED: bool = VALUED;
-
-    fn fits(layout: &CuckooLayout) -> bool {
-        let anatomy_fits = TAG_BITS == 0 || layout.tag == Self::ANATOMY;
-        layout.kind.is_sorted() && anatomy_fits && (layout.value_bits() > 0) == VALUED
-    }
-
-    fn new(layout: &CuckooLayout, words: Words) -> Self {
-        Self { words, tag: layout.tag }
-    }
-
-    #[inline(always)]
-    fn holds(&self, entry: Entry) -> bool {
-        let tag = self.tag(entry).0;
-        let rest = self.rest();
-        if !(4..=16).contains(&rest) {
-            return self.of_key(entry).next().is_some();
-        }
-        // Four lanes as wide as a rest: one is zero if upper bits and rest both agree.
-        let ones = lanes::ones(rest, 4);
-        let (upper, rests) = self.halves(entry.place);
-        let mut uppers = spread(upper, rest) ^ ((tag >> rest) * ones);
-        let mut lowers = rests ^ ((tag & mask(rest)) * ones);
-        if VALUED {
-            let relevant = self.anatomy().key_mask();
-            uppers &= (relevant >> rest) * ones;
-            lowers &= (relevant & mask(rest)) * ones;
-        }
-        let difference = uppers | lowers;
-        lanes::zero_marks(difference, ones, ones << (rest - 1)) != 0
-    }
-
-    fn count(&self, entry: Entry) -> u32 {
-        self.of_key(entry).map(|_| 1).sum()
-    }
-
+impl Walkable for SortedBuckets {
     #[inline(always)]
     fn slots_per_place(&self) -> u32 {
         4
@@ -293,29 +271,174 @@ impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, 
     }
 
     #[inline(always)]
+    fn covers(&self, _: Place) -> bool {
+        true
+    }
+
+    fn count(&self, entry: Entry) -> u32 {
+        self.of_key(entry).map(|_| 1).sum()
+    }
+
+    #[inline(always)]
     fn put(&mut self, entry: Entry) -> bool {
-        self.replace(entry.place, Tag::EMPTY, self.tag(entry))
-    }
-
-    #[inline(always)]
-    fn take(&mut self, entry: Entry) -> bool {
-        self.replace(entry.place, self.tag(entry), Tag::EMPTY)
-    }
-
-    #[inline(always)]
-    fn values(&self, entry: Entry, mut each: impl FnMut(u16)) {
-        if self.holds(entry) {
-            self.of_key(entry).for_each(|tag| each(self.anatomy().value(tag)));
+        let mut tags = self.load(entry.place);
+        // Empty slots come first; the tag goes from there to where it belongs.
+        if tags[0] != Tag::EMPTY.0 {
+            return false;
         }
+        tags[0] = self.tag(entry).0;
+        for i in 0..3 {
+            order(&mut tags, i, i + 1);
+        }
+        self.store(entry.place, tags);
+        true
+    }
+
+    type Look = [u64; 4];
+
+    #[inline(always)]
+    fn look(&self, place: Place) -> [u64; 4] {
+        self.load(place)
+    }
+
+    #[inline(always)]
+    fn resident(&self, place: Place, tags: [u64; 4], rank: u32) -> Entry {
+        self.entry(place, Tag(tags[rank as usize]))
+    }
+
+    #[inline(always)]
+    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let mut tags = self.load(entry.place);
+        let (old, new) = (Tag(tags[rank as usize]), self.tag(entry));
+        tags[rank as usize] = new.0;
+        sort(&mut tags);
+        self.store(entry.place, tags);
+        (self.entry(entry.place, old), Swap { place: entry.place, rank, old, new })
+    }
+
+    fn undo(&mut self, swap: Swap) {
+        let found = self.replace(swap.place, swap.new, swap.old);
+        debug_assert!(found, "what was put in last is still there");
+    }
+}
+
+impl Table for SortedBuckets {
+    fn fits(layout: &CuckooLayout) -> bool {
+        layout.kind.is_sorted()
+    }
+
+    fn new(layout: &CuckooLayout, words: Words) -> Self {
+        let tag = layout.tag;
+        let rest = tag.bits - 4;
+        let width = Self::bucket_bits(tag.bits);
+        // Where all buckets begin with a byte, or the half of one, one load has more of them.
+        let most_shift = 8 - (1 << width.trailing_zeros().min(3));
+        let (search, lanes, lane) = if width + most_shift <= u64::BITS {
+            match rest {
+                0..4 => (Search::Narrow, 4, 4),
+                _ => (Search::Word, 4, rest),
+            }
+        } else if 2 * rest <= SURE_BITS {
+            (Search::Pairs, 2, rest)
+        } else {
+            (Search::Tags, 1, rest)
+        };
+        debug_assert!(lanes < 4 || lane <= MOST_LANE, "a table of quadruples has four lanes in a word");
+        let ones = lanes::ones(lane, lanes);
+        let second = Sought::new(tag.stamp(Side::Second, 0), rest, ones);
+        Self {
+            words,
+            width: u64::from(width),
+            search,
+            quadruples: spread_into(lane.min(MOST_LANE)),
+            lanes: Lanes { ones, highs: ones << (lane - 1) },
+            rest,
+            rest_mask: !(u64::MAX << rest),
+            keys: Sought::new(tag.key_mask(), rest, ones),
+            second,
+            second_uppers: [0, second.upper],
+            tag,
+            plain: matches!(search, Search::Word) && tag.value_bits == 0,
+        }
+    }
+
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    #[inline(always)]
+    fn plainly_holds(&self, homes: Homes, vectors: impl Vectors) -> bool {
+        let (words, shifts) = self.words.load_two(self.bit(homes.first), self.bit(homes.second));
+        let uppers = [self.upper(words[0] >> shifts[0]), self.upper(words[1] >> shifts[1])];
+        let rests = vectors.shifted(words, shifts);
+        let rests = rests.shifted_down::<{ NUMBER_BITS.cast_signed() }>();
+        // The side is the highest bit of a tag: only the upper bits differ between the two.
+        let sought = self.sought(homes.fingerprint.0, Side::First);
+        let sought_uppers = Pair::both(sought.upper).or(Pair::new(self.second_uppers));
+        let differ = Pair::new(uppers).xor(sought_uppers).or(rests.xor(Pair::both(sought.rest)));
+        vectors.some_lane_is_zero(differ, self.lanes)
+    }
+
+    #[inline(always)]
+    fn holds(&self, homes: Homes) -> bool {
+        let fingerprint = homes.fingerprint.0;
+        let marks = |place, side| self.marks_in(place, fingerprint, side);
+        marks(homes.first, Side::First) | marks(homes.second, Side::Second) != 0
+    }
+
+    #[inline(always)]
+    fn hold_row(&self, row: &Row) -> [u64; ROW] {
+        let mut marks = [0; ROW];
+        for (places, side) in [(&row.first, Side::First), (&row.second, Side::Second)] {
+            let at = places.map(|place| place * self.width);
+            match self.search {
+                Search::Word => {
+                    let buckets = self.words.load_row(&at);
+                    for i in 0..ROW {
+                        let sought = self.sought(row.fingerprint[i], side);
+                        marks[i] |= self.marks_of_word(buckets[i], sought);
+                    }
+                }
+                Search::Narrow | Search::Tags => {
+                    for i in 0..ROW {
+                        marks[i] |= self.marks_in(Place(places[i]), row.fingerprint[i], side);
+                    }
+                }
+                Search::Pairs => {
+                    let numbers = self.words.load_row(&at);
+                    for (pair, from) in (0..).zip(self.pairs()) {
+                        let rests = self.words.load_row(&at.map(|at| at + from));
+                        for i in 0..ROW {
+                            let uppers = self.two_uppers(decode(numbers[i]) >> (8 * pair));
+                            let sought = self.sought(row.fingerprint[i], side);
+                            marks[i] |= self.marks(uppers, rests[i], sought);
+                        }
+                    }
+                }
+            }
+        }
+        marks
+    }
+
+    #[inline(always)]
+    fn put_in_either(&mut self, homes: Homes, value: u16) -> bool {
+        let [first, second] = homes.both(value);
+        self.put(first) || self.put(second)
+    }
+
+    #[inline(always)]
+    fn take_from_either(&mut self, homes: Homes, value: u16) -> bool {
+        let entries = homes.both(value);
+        entries.into_iter().any(|entry| self.replace(entry.place, self.tag(entry), Tag::EMPTY))
+    }
+
+    fn values(&self, entry: Entry, mut each: impl FnMut(u16)) {
+        self.of_key(entry).for_each(|tag| each(self.tag.value(tag)));
     }
 
     fn update(&mut self, entry: Entry, value: u16) -> bool {
         self.replace(entry.place, self.tag(entry), self.tag(Entry { value, ..entry }))
-    }
-
-    #[inline(always)]
-    fn resident(&self, place: Place, rank: u32) -> Entry {
-        self.entry(place, Tag(self.load(place)[rank as usize]))
     }
 
     fn entry_at(&self, slot: u64) -> Option<Entry> {
@@ -325,25 +448,17 @@ impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, 
     }
 
     #[inline(always)]
-    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
-        let mut tags = self.load(entry.place);
-        let (old, new) = (Tag(tags[rank as usize]), self.tag(entry));
-        tags[rank as usize] = new.0;
-        self.store(entry.place, tags);
-        (self.entry(entry.place, old), Swap { place: entry.place, rank, old, new })
-    }
-
-    fn undo(&mut self, swap: Swap) {
-        let found = self.replace(swap.place, swap.new, swap.old);
-        debug_assert!(found, "what was put in last is still there");
-    }
-
     fn stride_bits(&self) -> u64 {
-        u64::from(self.width())
+        self.width
+    }
+
+    #[inline(always)]
+    fn place_bits(&self) -> u32 {
+        Self::bucket_bits(self.tag.bits)
     }
 
     fn with_words(&self, words: Words) -> Self {
-        Self { words, tag: self.tag }
+        Self { words, ..*self }
     }
 
     fn into_words(self) -> Words {
@@ -351,13 +466,6 @@ impl<const TAG_BITS: u32, const VALUED: bool> Table for SortedBuckets<TAG_BITS, 
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: Place) {
-        self.words.prefetch(self.bit(place));
-        if !self.width().is_power_of_two() {
-            self.words.prefetch(self.bit(place) + u64::from(self.width()) - 1);
-        }
-    }
-
     fn words(&self) -> &Words {
         &self.words
     }
@@ -372,35 +480,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quadruples_are_numbered_without_gaps() {
-        for number in 0..QUADRUPLES {
-            let packed = decode(number);
-            let quadruple: [u64; 4] = core::array::from_fn(|i| packed >> (4 * i) & 15);
-            assert!(quadruple.is_sorted());
-            assert_eq!(encode(quadruple), number);
-        }
-        assert_eq!(encode([15; 4]), QUADRUPLES - 1);
-        const { assert!(QUADRUPLES < 1 << NUMBER_BITS) };
-    }
-
-    #[test]
-    fn numbers_beyond_the_last_are_harmless() {
-        for number in QUADRUPLES..1 << NUMBER_BITS {
-            assert_eq!(decode(number), 0);
-        }
-    }
-
-    #[test]
-    fn fields_are_spread_into_lanes() {
-        for width in 4..=16 {
-            for fields in [0x0, 0x1234, 0xFFFF, 0xF00F, 0x8421] {
-                let expected: u64 = (0..4).map(|i| (fields >> (4 * i) & 15) << (i * width)).sum();
-                assert_eq!(spread(fields, width as u32), expected, "{fields:#x} in lanes of {width}");
-            }
-        }
-    }
-
-    #[test]
     fn four_numbers_are_sorted() {
         for number in 0..256u64 {
             let mut tags = core::array::from_fn(|i| number >> (2 * i) & 3);
@@ -408,6 +487,17 @@ mod tests {
             expected.sort_unstable();
             sort(&mut tags);
             assert_eq!(tags, expected);
+        }
+    }
+
+    #[test]
+    fn narrow_rests_are_widened() {
+        for rest in 0..4u32 {
+            for rests in 0..1u64 << (4 * rest) {
+                let one = |i: u32| rests >> (i * rest) & ((1 << rest) - 1);
+                let expected: u64 = (0..4).map(|i| one(i) << (4 * i)).sum();
+                assert_eq!(widen(rests | 1 << (4 * rest), rest), expected, "{rests:#x} of {rest} bits");
+            }
         }
     }
 }

@@ -1,9 +1,12 @@
 //! What a table of places must answer, whatever its layout in memory.
 
 use crate::bits::Words;
+use crate::bits::cpu::Vectors;
+use crate::bits::words::ROW;
 
 use super::layout::CuckooLayout;
-use super::place::Place;
+use super::place::{Homes, Place};
+use super::row::Row;
 use super::tag::{Fingerprint, Side, Tag};
 
 /// A key as it lies in the table, or is about to: where, and with which fingerprint.
@@ -16,7 +19,25 @@ pub struct Entry {
     pub(crate) value: u16,
 }
 
-/// One tag put in the stead of another, remembered so that it can be undone.
+impl Homes {
+    /// The key as it lies on one side with a value.
+    #[inline(always)]
+    pub(crate) fn with(self, side: Side, value: u16) -> Entry {
+        let place = match side {
+            Side::First => self.first,
+            Side::Second => self.second,
+        };
+        Entry { place, fingerprint: self.fingerprint, side, value }
+    }
+
+    /// The key as it lies on either side with a value, the first side first.
+    #[inline(always)]
+    pub(crate) fn both(self, value: u16) -> [Entry; 2] {
+        [self.with(Side::First, value), self.with(Side::Second, value)]
+    }
+}
+
+/// One tag put in place of another, remembered so that it can be undone.
 #[derive(Clone, Copy, Debug)]
 pub struct Swap {
     pub(crate) place: Place,
@@ -25,41 +46,67 @@ pub struct Swap {
     pub(crate) new: Tag,
 }
 
-/// A table of places: [`Slots`](super::slots::Slots) or [`SortedBuckets`](super::sorted::SortedBuckets).
-pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
-    /// Whether tags have values.
-    const VALUED: bool;
-
-    /// Whether a layout is one of this table.
-    fn fits(layout: &CuckooLayout) -> bool;
-
-    /// The table for a layout that fits, in words that are as many as the layout needs.
-    fn new(layout: &CuckooLayout, words: Words) -> Self;
-
-    /// Whether a place holds an entry, with any value.
-    fn holds(&self, entry: Entry) -> bool;
-
-    /// How many copies of an entry its place holds, with any values.
-    fn count(&self, entry: Entry) -> u32;
-
+/// What a walk needs of a table, or of a part of one.
+pub trait Walkable {
     /// Slots of a place.
     fn slots_per_place(&self) -> u32;
 
     /// Whether places overlap, so that one who lives in a place may also fit elsewhere in it.
     fn is_windowed(&self) -> bool;
 
+    /// Whether this place may be touched; a part of a table does not have all.
+    fn covers(&self, place: Place) -> bool;
+
+    /// How many copies of an entry its place holds, with any values.
+    fn count(&self, entry: Entry) -> u32;
+
     /// Puts an entry into an empty slot of its place; `false` if there is none.
     fn put(&mut self, entry: Entry) -> bool;
 
-    /// Puts a key into an empty slot of its first place, or else of its second; `false` if neither has one. A
-    /// part of a table must have both.
-    #[inline(always)]
-    fn put_in_either(&mut self, [first, second]: [Entry; 2]) -> bool {
-        self.put(first) || self.put(second)
-    }
+    /// What is known of a place after one look at it, as long as nothing there changes.
+    type Look: Copy;
 
-    /// Takes one copy of an entry, with its value, out of its place; `false` if there is none.
-    fn take(&mut self, entry: Entry) -> bool;
+    /// Looks at a place that is full.
+    fn look(&self, place: Place) -> Self::Look;
+
+    /// What lies at `rank` of a place that was looked at.
+    fn resident(&self, place: Place, look: Self::Look, rank: u32) -> Entry;
+
+    /// Puts an entry in place of the tag at `rank` of its place, which is full. Returns the victim, as it lay,
+    /// and how to undo this.
+    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);
+
+    /// Undoes the latest swap that has not been undone.
+    fn undo(&mut self, swap: Swap);
+}
+
+/// A table of places: [`Slots`](super::slots::Slots) or [`SortedBuckets`](super::sorted::SortedBuckets).
+pub trait Table: Walkable + Clone + Send + Sync + core::fmt::Debug + 'static {
+    /// Whether a layout is one of this table.
+    fn fits(layout: &CuckooLayout) -> bool;
+
+    /// The table for a layout that fits, in words that are as many as the layout needs.
+    fn new(layout: &CuckooLayout, words: Words) -> Self;
+
+    /// Whether a place is one load and tags have no values.
+    fn is_plain(&self) -> bool;
+
+    /// Whether one of its two places holds a key, with any value. No branch depends on the answer, which cannot
+    /// be foreseen.
+    fn holds(&self, homes: Homes) -> bool;
+
+    /// [`holds`](Self::holds) for tables that are [plain](Self::is_plain).
+    fn plainly_holds(&self, homes: Homes, vectors: impl Vectors) -> bool;
+
+    /// [`holds`](Self::holds) for a row of keys: not 0 for those that are held.
+    fn hold_row(&self, row: &Row) -> [u64; ROW];
+
+    /// Puts a key into an empty slot of its first place, or else of its second; `false` if neither has one.
+    fn put_in_either(&mut self, homes: Homes, value: u16) -> bool;
+
+    /// Takes one copy of a key, with its value, out of its first place, or else out of its second; `false` if
+    /// neither has one.
+    fn take_from_either(&mut self, homes: Homes, value: u16) -> bool;
 
     /// Calls `each` with the value of every copy of an entry that its place holds.
     fn values(&self, entry: Entry, each: impl FnMut(u16));
@@ -67,40 +114,50 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Gives one copy of an entry, with its value, another value; `false` if there is none.
     fn update(&mut self, entry: Entry, value: u16) -> bool;
 
-    /// What lies at `rank` of a place that is full.
-    fn resident(&self, place: Place, rank: u32) -> Entry;
-
     /// What lies in a slot, counted from the first slot of the table; `None` if the slot is empty.
     fn entry_at(&self, slot: u64) -> Option<Entry>;
-
-    /// Puts an entry in the stead of the tag at `rank` of its place, which is full. Returns the victim, as it
-    /// lay, and how to undo this.
-    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);
-
-    /// Undoes the latest swap that has not been undone.
-    fn undo(&mut self, swap: Swap);
-
-    /// Whether the table has this place; a part of a table does not have all.
-    #[inline(always)]
-    fn covers(&self, _: Place) -> bool {
-        true
-    }
 
     /// The bits from one place to the next.
     fn stride_bits(&self) -> u64;
 
-    /// Puts other words in the stead of its own.
+    /// The bits of a place.
+    fn place_bits(&self) -> u32;
+
+    /// The same table in other words.
     fn with_words(&self, words: Words) -> Self;
 
     /// Gives its words away.
     fn into_words(self) -> Words;
-
-    /// Prepares to look at a place.
-    fn prefetch(&self, place: Place);
 
     /// The words that hold the tags.
     fn words(&self) -> &Words;
 
     /// Empties all slots.
     fn clear(&mut self);
+}
+
+/// Asks for the memory of a place.
+#[inline(always)]
+pub(super) fn ask_for(table: &impl Table, place: Place) {
+    let at = place.0 * table.stride_bits();
+    table.words().prefetch(at);
+    if may_straddle(table) {
+        table.words().prefetch(at + u64::from(table.place_bits()) - 1);
+    }
+}
+
+/// Asks for the memory of both places of a row of keys.
+pub(super) fn ask_for_row(table: &impl Table, row: &Row) {
+    for (first, second) in row.first.iter().zip(&row.second) {
+        ask_for(table, Place(*first));
+        ask_for(table, Place(*second));
+    }
+}
+
+/// Whether places may reach from one cache line into the next. Places as wide as a power of two that follow each
+/// other do not.
+#[inline(always)]
+fn may_straddle(table: &impl Table) -> bool {
+    let width = table.place_bits();
+    u64::from(width) != table.stride_bits() || !width.is_power_of_two()
 }

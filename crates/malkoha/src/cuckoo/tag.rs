@@ -88,10 +88,9 @@ impl Anatomy {
         Self { bits: self.bits + value_bits, value_bits, ..self }
     }
 
-    /// The same tags, which have no values: with this a compiler knows it too.
-    #[inline(always)]
-    pub(crate) const fn without_values(self) -> Self {
-        Self { value_bits: 0, ..self }
+    /// The distance between the bases of neighbouring fingerprints.
+    pub(crate) const fn step(&self) -> u64 {
+        self.step
     }
 
     /// The bits of a tag that tell of its key: all below the value.

@@ -2,12 +2,15 @@
 
 use super::audit::audit;
 use super::layout::CuckooLayout;
-use super::place::Place;
-use super::slots::{Dynamic, Fixed, Shape, Slots};
+use super::place::{Homes, Place};
+use super::row::{Row, look_up_row};
+use super::slots::Slots;
 use super::sorted::SortedBuckets;
-use super::table::{Entry, Table};
+use super::table::{Entry, Table, Walkable};
 use super::tag::{Fingerprint, Side};
 use crate::bits::Words;
+use crate::bits::cpu::{Cpu, Vectors, Work};
+use crate::bits::words::ROW;
 use crate::engine::Flaw;
 use crate::filter::Filter;
 use crate::key::KeyHash;
@@ -84,11 +87,56 @@ fn values<T: Table>(table: &T, entry: Entry) -> Vec<u16> {
     values
 }
 
-/// Holds the answers of a table about an entry against the values of its copies.
-fn check<T: Table>(table: &T, probe: Entry, expected: &[u16]) {
-    assert_eq!(table.count(probe), expected.len() as u32, "{probe:?}");
-    assert_eq!(table.holds(probe), !expected.is_empty(), "{probe:?}");
-    assert_eq!(values(table, probe), expected, "{probe:?}");
+/// What a model of a table says of an entry: the values of its copies, ascending.
+type Model<'a> = &'a dyn Fn(Entry) -> Vec<u16>;
+
+/// Holds the answers of a table about a key against the model.
+fn check<T: Table>(table: &T, homes: Homes, model: Model) {
+    let mut copies = 0;
+    for probe in homes.both(0) {
+        let expected = model(probe);
+        assert_eq!(table.count(probe), expected.len() as u32, "{probe:?}");
+        assert_eq!(values(table, probe), expected, "{probe:?}");
+        copies += expected.len();
+    }
+    assert_eq!(table.holds(homes), copies > 0, "{homes:?}");
+    if table.is_plain() {
+        for cpu in Cpu::all() {
+            assert_eq!(cpu.run(PlainlyHolds(table, homes)), copies > 0, "{homes:?} on {cpu:?}");
+        }
+    }
+}
+
+/// What a plain table says of a single key.
+struct PlainlyHolds<'a, T>(&'a T, Homes);
+
+impl<T: Table> Work for PlainlyHolds<'_, T> {
+    const WIDE: bool = true;
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, vectors: impl Vectors) -> bool {
+        self.0.plainly_holds(self.1, vectors)
+    }
+}
+
+/// Holds the answers of a table about a row of keys, as every CPU finds them, against the model.
+fn check_row<T: Table>(table: &T, layout: &CuckooLayout, stream: &mut Stream, model: Model) {
+    let all: [Homes; ROW] = core::array::from_fn(|_| homes(layout, stream));
+    let mut row = Row::default();
+    for (i, homes) in all.iter().enumerate() {
+        row.first[i] = homes.first.0;
+        row.second[i] = homes.second.0;
+        row.fingerprint[i] = homes.fingerprint.0;
+    }
+    for cpu in Cpu::all() {
+        let mut answers = [false; ROW];
+        look_up_row(cpu, table, &row, &mut answers);
+        for (homes, answer) in all.iter().zip(answers) {
+            let expected = homes.both(0).into_iter().any(|probe| !model(probe).is_empty());
+            assert_eq!(answer, expected, "{homes:?} on {cpu:?} in {layout:?}");
+        }
+    }
 }
 
 fn layout(kind: Kind, bits: u32, places: u64) -> CuckooLayout {
@@ -106,16 +154,26 @@ fn words_for(layout: &CuckooLayout) -> Words {
     Words::zeroed(layout.table_bits().unwrap()).unwrap()
 }
 
-/// A random entry, from few fingerprints so that equal ones meet.
-fn entry(layout: &CuckooLayout, stream: &mut Stream) -> Entry {
-    let fingerprint = match stream.below(4) {
+/// The homes of a random key, from few fingerprints so that equal ones meet.
+fn homes(layout: &CuckooLayout, stream: &mut Stream) -> Homes {
+    let fingerprint = Fingerprint(match stream.below(4) {
         0 => layout.fingerprints,
         1 => 1 + stream.below(layout.fingerprints.min(3)),
         _ => 1 + stream.below(layout.fingerprints),
-    };
+    });
+    let [first, second] = [(); 2].map(|()| Place(stream.below(layout.places)));
+    Homes { first, second, fingerprint }
+}
+
+/// A random entry.
+fn entry(layout: &CuckooLayout, stream: &mut Stream) -> Entry {
     let side = if layout.kind.is_signed() && stream.below(2) == 1 { Side::Second } else { Side::First };
-    let place = Place(stream.below(layout.places));
-    Entry { place, fingerprint: Fingerprint(fingerprint), side, value: value(layout, stream) }
+    homes(layout, stream).with(side, value(layout, stream))
+}
+
+/// An entry as a model keeps it: where a tag does not tell its side, all are on the first.
+fn plain(layout: &CuckooLayout, entry: Entry) -> Entry {
+    if layout.kind.is_signed() { entry } else { Entry { side: Side::First, ..entry } }
 }
 
 /// A random value, from few so that equal ones meet.
@@ -125,18 +183,27 @@ fn value(layout: &CuckooLayout, stream: &mut Stream) -> u16 {
 }
 
 /// Random operations on a table of slots and on the naive one, compared after each.
-fn slots_against_naive<S: Shape>(layout: &CuckooLayout) {
-    let mut table = Slots::<S>::new(layout, words_for(layout));
+fn slots_against_naive(layout: &CuckooLayout) {
+    let mut table = Slots::new(layout, words_for(layout));
     let l = u64::from(layout.slots_per_place);
     let windowed = layout.kind.is_windowed();
     let mut naive = Naive { slots: vec![None; layout.slots as usize], l, windowed };
     let mut stream = Stream::new(u64::from(layout.tag_bits()) << 8 | l);
-    for _ in 0..400 {
+    for step in 0..400 {
         let entry = entry(layout, &mut stream);
-        match stream.below(5) {
+        let homes = homes(layout, &mut stream);
+        let both = homes.both(entry.value).map(|entry| plain(layout, entry));
+        match stream.below(7) {
             0 | 1 => assert_eq!(table.put(entry), naive.put(entry)),
-            2 => assert_eq!(table.take(entry), naive.take(entry)),
-            3 => {
+            2 => {
+                let expected = naive.put(both[0]) || naive.put(both[1]);
+                assert_eq!(table.put_in_either(homes, entry.value), expected);
+            }
+            3 | 4 => {
+                let expected = naive.take(both[0]) || naive.take(both[1]);
+                assert_eq!(table.take_from_either(homes, entry.value), expected);
+            }
+            5 => {
                 let value = value(layout, &mut stream);
                 assert_eq!(table.update(entry, value), naive.update(entry, value));
             }
@@ -147,7 +214,7 @@ fn slots_against_naive<S: Shape>(layout: &CuckooLayout) {
                     let before = table.words().to_vec();
                     let (evicted, swap) = table.swap(entry, rank as u32);
                     assert_eq!(evicted, victim, "{layout:?}");
-                    assert!(table.holds(entry));
+                    assert!(table.count(entry) > 0);
                     if stream.below(2) == 0 {
                         table.undo(swap);
                         assert_eq!(table.words().to_vec(), before);
@@ -157,11 +224,13 @@ fn slots_against_naive<S: Shape>(layout: &CuckooLayout) {
                 }
             }
         }
+        let model = |probe| naive.values(plain(layout, probe));
         for _ in 0..4 {
-            let probe = self::entry(layout, &mut stream);
-            for probe in [probe, entry] {
-                check(&table, probe, &naive.values(probe));
-            }
+            check(&table, self::homes(layout, &mut stream), &model);
+        }
+        check(&table, Homes { first: entry.place, fingerprint: entry.fingerprint, ..homes }, &model);
+        if step % 40 == 39 {
+            check_row(&table, layout, &mut stream, &model);
         }
     }
     table.clear();
@@ -172,7 +241,7 @@ fn slots_against_naive<S: Shape>(layout: &CuckooLayout) {
 fn slots_of_every_shape_agree_with_one_slot_at_a_time() {
     for kind in Kind::cuckoos().filter(|kind| !kind.is_sorted()) {
         for bits in 4..=60 {
-            slots_against_naive::<Dynamic>(&layout(kind, bits, 13));
+            slots_against_naive(&layout(kind, bits, 13));
         }
     }
 }
@@ -188,46 +257,40 @@ fn valued_widths() -> impl Iterator<Item = (u32, u32)> {
 fn slots_with_values_agree_with_one_slot_at_a_time() {
     for kind in Kind::cuckoos().filter(|kind| !kind.is_sorted()) {
         for (bits, value_bits) in valued_widths() {
-            slots_against_naive::<Dynamic<true>>(&valued_layout(kind, bits, value_bits, 13));
+            slots_against_naive(&valued_layout(kind, bits, value_bits, 13));
         }
     }
 }
 
-#[test]
-fn compiled_shapes_agree_with_one_slot_at_a_time() {
-    slots_against_naive::<Fixed<8, 4, false>>(&layout(Kind::Flexible(4), 8, 13));
-    slots_against_naive::<Fixed<12, 4, false>>(&layout(Kind::Flexible(4), 12, 13));
-    slots_against_naive::<Fixed<16, 4, false>>(&layout(Kind::Flexible(4), 16, 13));
-    slots_against_naive::<Fixed<8, 2, true>>(&layout(Kind::Windowed(2), 8, 13));
-    slots_against_naive::<Fixed<12, 2, true>>(&layout(Kind::Windowed(2), 12, 13));
-    slots_against_naive::<Fixed<16, 2, true>>(&layout(Kind::Windowed(2), 16, 13));
-    slots_against_naive::<Fixed<16, 4, true>>(&layout(Kind::Windowed(4), 16, 13));
-}
-
 /// Random operations on sorted buckets and on plain lists, compared after each.
-fn sorted_against_lists<const TAG_BITS: u32, const VALUED: bool>(layout: &CuckooLayout) {
-    let bits = layout.tag_bits();
-    let mut table = SortedBuckets::<TAG_BITS, VALUED>::new(layout, words_for(layout));
+fn sorted_against_lists(layout: &CuckooLayout) {
+    let mut table = SortedBuckets::new(layout, words_for(layout));
     let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); 7];
-    let mut stream = Stream::new(u64::from(bits));
-    for _ in 0..600 {
+    let mut stream = Stream::new(u64::from(layout.tag_bits()));
+    for step in 0..600 {
         let entry = entry(layout, &mut stream);
+        let homes = homes(layout, &mut stream);
+        let both = homes.both(entry.value).map(|entry| plain(layout, entry));
         let bucket = &mut buckets[entry.place.0 as usize];
         let at = bucket.iter().position(|held| *held == entry);
-        match (stream.below(4), at) {
-            (3, at) => {
+        match stream.below(5) {
+            0 => {
                 let value = value(layout, &mut stream);
                 assert_eq!(table.update(entry, value), at.is_some());
                 if let Some(at) = at {
                     bucket[at].value = value;
                 }
             }
-            (0, Some(at)) => {
-                bucket.swap_remove(at);
-                assert!(table.take(entry));
+            1 => {
+                let held = |entry: &&Entry| buckets[entry.place.0 as usize].contains(entry);
+                let taken = both.iter().find(held).copied();
+                assert_eq!(table.take_from_either(homes, entry.value), taken.is_some());
+                if let Some(taken) = taken {
+                    let bucket = &mut buckets[taken.place.0 as usize];
+                    bucket.swap_remove(bucket.iter().position(|held| *held == taken).unwrap());
+                }
             }
-            (0, None) => assert!(!table.take(entry)),
-            (1, _) if bucket.len() == 4 => {
+            2 if bucket.len() == 4 => {
                 let before = table.words().to_vec();
                 let (victim, swap) = table.swap(entry, stream.below(4) as u32);
                 let at = bucket.iter().position(|held| *held == victim).expect("a victim was there");
@@ -238,6 +301,13 @@ fn sorted_against_lists<const TAG_BITS: u32, const VALUED: bool>(layout: &Cuckoo
                     bucket[at] = entry;
                 }
             }
+            3 => {
+                let room = both.iter().find(|entry| buckets[entry.place.0 as usize].len() < 4);
+                assert_eq!(table.put_in_either(homes, entry.value), room.is_some());
+                if let Some(entry) = room {
+                    buckets[entry.place.0 as usize].push(*entry);
+                }
+            }
             _ => {
                 assert_eq!(table.put(entry), bucket.len() < 4);
                 if bucket.len() < 4 {
@@ -245,11 +315,17 @@ fn sorted_against_lists<const TAG_BITS: u32, const VALUED: bool>(layout: &Cuckoo
                 }
             }
         }
-        for probe in [entry, self::entry(layout, &mut stream)] {
+        let model = |probe| {
+            let probe = plain(layout, probe);
             let copies = buckets[probe.place.0 as usize].iter().filter(|held| same_key(**held, probe));
-            let mut expected: Vec<u16> = copies.map(|held| held.value).collect();
-            expected.sort_unstable();
-            check(&table, probe, &expected);
+            let mut values: Vec<u16> = copies.map(|held| held.value).collect();
+            values.sort_unstable();
+            values
+        };
+        check(&table, self::homes(layout, &mut stream), &model);
+        check(&table, Homes { first: entry.place, fingerprint: entry.fingerprint, ..homes }, &model);
+        if step % 40 == 39 {
+            check_row(&table, layout, &mut stream, &model);
         }
     }
 }
@@ -257,8 +333,8 @@ fn sorted_against_lists<const TAG_BITS: u32, const VALUED: bool>(layout: &Cuckoo
 #[test]
 fn sorted_buckets_of_every_width_agree_with_lists() {
     for bits in 4..=60 {
-        sorted_against_lists::<0, false>(&layout(Kind::Sorted, bits, 7));
-        sorted_against_lists::<0, false>(&layout(Kind::SemiSorted, bits, 7));
+        sorted_against_lists(&layout(Kind::Sorted, bits, 7));
+        sorted_against_lists(&layout(Kind::SemiSorted, bits, 7));
     }
 }
 
@@ -266,17 +342,9 @@ fn sorted_buckets_of_every_width_agree_with_lists() {
 fn sorted_buckets_with_values_agree_with_lists() {
     for (bits, value_bits) in valued_widths() {
         for kind in [Kind::Sorted, Kind::SemiSorted] {
-            sorted_against_lists::<0, true>(&valued_layout(kind, bits, value_bits, 7));
+            sorted_against_lists(&valued_layout(kind, bits, value_bits, 7));
         }
     }
-}
-
-#[test]
-fn compiled_widths_of_sorted_buckets_agree_with_lists() {
-    sorted_against_lists::<10, false>(&layout(Kind::Sorted, 10, 7));
-    sorted_against_lists::<11, false>(&layout(Kind::Sorted, 11, 7));
-    sorted_against_lists::<13, false>(&layout(Kind::Sorted, 13, 7));
-    sorted_against_lists::<17, false>(&layout(Kind::Sorted, 17, 7));
 }
 
 /// Bits that no history leaves: a value without a fingerprint, in the first slot, and one in the last.
@@ -346,7 +414,7 @@ fn audits_count_what_was_put_in() {
     for kind in Kind::cuckoos().filter(|kind| !kind.is_sorted()) {
         for bits in CuckooLayout::tag_widths(kind).filter(|bits| *bits >= 4 && *bits < 40) {
             let layout = layout(kind, bits, 64);
-            let mut table = Slots::<Dynamic>::new(&layout, words_for(&layout));
+            let mut table = Slots::new(&layout, words_for(&layout));
             let mut stream = Stream::new(u64::from(bits));
             let put = (0..200).filter(|_| table.put(entry(&layout, &mut stream))).count();
             assert_eq!(audit(table.words(), &layout), Ok(put as u64), "{layout:?}");
@@ -354,7 +422,7 @@ fn audits_count_what_was_put_in() {
     }
     for bits in CuckooLayout::tag_widths(Kind::Sorted) {
         let layout = layout(Kind::Sorted, bits, 700);
-        let mut table = SortedBuckets::<0>::new(&layout, words_for(&layout));
+        let mut table = SortedBuckets::new(&layout, words_for(&layout));
         let mut stream = Stream::new(u64::from(bits));
         let put = (0..2500).filter(|_| table.put(entry(&layout, &mut stream))).count();
         assert_eq!(audit(table.words(), &layout), Ok(put as u64), "{layout:?}");

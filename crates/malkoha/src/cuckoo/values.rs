@@ -6,7 +6,6 @@
 
 use super::place::Placement;
 use super::table::Table;
-use super::tag::Side;
 use super::{Cuckoo, Homes, Kept};
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
@@ -26,11 +25,11 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Stores one copy of a key with a value. If there is no room, or the value is too wide, nothing changes.
     ///
     /// ```
-    /// use malkoha::cuckoo::{Cuckoo, Dynamic, Signed, Slots};
+    /// use malkoha::cuckoo::{Cuckoo, Signed, Slots};
     /// use malkoha::{Key, KeyHasher, Kind, Spec};
     ///
     /// let geometry = Spec::new(1000, 0.001).kind(Kind::Windowed(2)).values(4).plan()?;
-    /// let mut filter = Cuckoo::<Signed, Slots<Dynamic<true>>>::new(geometry.cuckoo().unwrap())?;
+    /// let mut filter = Cuckoo::<Signed, Slots>::new(geometry.cuckoo().unwrap())?;
     /// let hash = "egg".hash(&KeyHasher::new(1));
     /// filter.insert_with(hash, 15)?;
     /// assert_eq!(*filter.get(hash)?, [15]);
@@ -39,17 +38,18 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// ```
     pub fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
         self.check_value(value)?;
-        let homes = self.homes(hash);
+        let homes = self.placement.homes(hash);
         self.insert_at(hash, homes, value).map_err(|Full| Error::Full { done: 0 })
     }
 
     /// The values of all stored copies that look like this key, ascending.
     pub fn get(&self, hash: KeyHash) -> Result<Values, Error> {
         self.check_value(0)?;
-        let homes = self.homes(hash);
+        let homes = self.placement.homes(hash);
         let mut values = Values::default();
-        self.table.values(homes.on(Side::First), |value| values.push(value));
-        self.table.values(homes.on(Side::Second), |value| values.push(value));
+        for entry in homes.both(0) {
+            self.table.values(entry, |value| values.push(value));
+        }
         if !self.stash.is_empty() {
             let kept = self.stash.values(self.name(homes), homes.fingerprint);
             kept.for_each(|value| values.push(value));
@@ -63,9 +63,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     pub fn update(&mut self, hash: KeyHash, old: u16, new: u16) -> Result<bool, Error> {
         self.check_value(old)?;
         self.check_value(new)?;
-        let homes = self.homes(hash);
-        let in_table =
-            [Side::First, Side::Second].into_iter().any(|side| self.table.update(homes.with(side, old), new));
+        let homes = self.placement.homes(hash);
+        let in_table = homes.both(old).into_iter().any(|entry| self.table.update(entry, new));
         Ok(in_table || self.update_stash(homes, old, new))
     }
 
@@ -79,6 +78,6 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// changed.
     pub fn remove_with(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
         self.check_value(value)?;
-        Ok(self.remove_at(self.homes(hash), value))
+        Ok(self.remove_at(self.placement.homes(hash), value))
     }
 }

@@ -3,8 +3,8 @@
 //! ```text
 //!   both places of the key are full; begin in one of them
 //!   repeat, within the budget of steps:
-//!       if one of those who live here fits elsewhere: move it, put the key in its stead, done
-//!       put the key in the stead of one of them, the victim
+//!       if one of those who live here fits elsewhere: move it, put the key where it was, done
+//!       put the key in place of one of them, the victim
 //!       the victim is now the key, and its other place is the place
 //!   undo every step, last first
 //! ```
@@ -15,7 +15,7 @@
 use crate::key::{KeyHash, mix};
 
 use super::place::Placement;
-use super::table::{Entry, Swap, Table};
+use super::table::{Entry, Swap, Walkable};
 
 /// Picks victims: a fresh, cheap, deterministic stream for every walk.
 struct Picks(u64);
@@ -55,7 +55,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     /// Makes room for a key whose two places, `homes`, are full, and puts it there.
-    pub(crate) fn make_room<P: Placement, T: Table>(
+    pub(crate) fn make_room<P: Placement, T: Walkable>(
         &mut self,
         placement: &P,
         table: &mut T,
@@ -63,7 +63,7 @@ impl Walk {
         most_steps: u32,
     ) -> End {
         let slots = table.slots_per_place();
-        if table.holds(homes[0]) && table.count(homes[0]) + table.count(homes[1]) == 2 * slots {
+        if homes.iter().all(|home| table.count(*home) == slots) {
             return End::Copies;
         }
         let mut picks = Picks::new(hash);
@@ -72,10 +72,11 @@ impl Walk {
         let mut end = End::Tired;
         for step in 1..=most_steps {
             let begin = picks.pick(slots);
+            let look = table.look(homeless.place);
             for turn in begin..begin + slots {
                 // A remainder without a division, and without a branch at a point that cannot be foreseen.
                 let rank = turn.min(turn.wrapping_sub(slots));
-                let resident = table.resident(homeless.place, rank);
+                let resident = table.resident(homeless.place, look, rank);
                 // In a window of its own a resident may also fit beside where it is.
                 if (table.is_windowed() && table.put(resident)) || table.put(moved(placement, resident)) {
                     table.swap(homeless, rank);

@@ -1,0 +1,129 @@
+//! A row of keys, taken through the same steps together.
+//!
+//! Every step is a plain loop over arrays, compiled for several CPUs (`bits/cpu.rs`), of which a compiler makes
+//! vectors where the CPU has them:
+//!
+//! ```text
+//!   numbers -> hashes    `hash_row`
+//!   hashes  -> homes     `find_homes`, by placement
+//!   homes   -> answers   `Table::hold_row`, by table
+//! ```
+//!
+//! So there are as many loops as there are placements and tables, and not one for each pair of them.
+
+use crate::bits::cpu::{Cpu, Portable, Vectors, Work};
+use crate::bits::words::ROW;
+use crate::key::{KeyHash, KeyHasher};
+use crate::reduce::Multiply;
+
+use super::place::{Homes, Place, Placement};
+use super::table::Table;
+use super::tag::Fingerprint;
+
+/// The homes of a row of keys, part by part: what vectors hold is stored as it is.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub(super) first: [u64; ROW],
+    pub(super) second: [u64; ROW],
+    pub(super) fingerprint: [u64; ROW],
+}
+
+impl Row {
+    #[inline(always)]
+    pub(super) fn get(&self, i: usize) -> Homes {
+        Homes {
+            first: Place(self.first[i]),
+            second: Place(self.second[i]),
+            fingerprint: Fingerprint(self.fingerprint[i]),
+        }
+    }
+
+    /// Takes the homes of these hashes, in draws by `M`.
+    #[inline(always)]
+    fn fill<P: Placement, M: Multiply>(&mut self, placement: P, hashes: &[KeyHash; ROW]) {
+        if placement.is_plain() {
+            self.fill_by::<P, M, true>(placement, hashes);
+        } else {
+            self.fill_by::<P, M, false>(placement, hashes);
+        }
+    }
+
+    #[inline(always)]
+    fn fill_by<P: Placement, M: Multiply, const PLAIN: bool>(
+        &mut self,
+        placement: P,
+        hashes: &[KeyHash; ROW],
+    ) {
+        for i in 0..ROW {
+            let homes = placement.homes_by::<M, PLAIN>(hashes[i]);
+            self.first[i] = homes.first.0;
+            self.second[i] = homes.second.0;
+            self.fingerprint[i] = homes.fingerprint.0;
+        }
+    }
+}
+
+impl Default for Row {
+    fn default() -> Self {
+        Self { first: [0; ROW], second: [0; ROW], fingerprint: [1; ROW] }
+    }
+}
+
+/// Hashes a row of numbers.
+pub(super) fn hash_row(cpu: Cpu, hasher: &KeyHasher, numbers: &[u64; ROW], hashes: &mut [KeyHash; ROW]) {
+    struct HashRow<'a>(KeyHasher, &'a [u64; ROW], &'a mut [KeyHash; ROW]);
+    impl Work for HashRow<'_> {
+        const WIDE: bool = true;
+        type Output = ();
+
+        #[inline(always)]
+        fn run(self, _: impl Vectors) {
+            let Self(hasher, numbers, hashes) = self;
+            for i in 0..ROW {
+                hashes[i] = hasher.number(numbers[i]);
+            }
+        }
+    }
+    cpu.run(HashRow(*hasher, numbers, hashes));
+}
+
+/// Finds the homes of a row of hashes.
+pub(super) fn find_homes<P: Placement>(cpu: Cpu, placement: &P, hashes: &[KeyHash; ROW], row: &mut Row) {
+    struct FindHomes<'a, P>(P, &'a [KeyHash; ROW], &'a mut Row);
+    impl<P: Placement> FindHomes<'_, P> {
+        #[inline(always)]
+        fn by<V: Vectors>(self, _: V) {
+            self.2.fill::<P, V::Multiply>(self.0, self.1);
+        }
+    }
+    impl<P: Placement> Work for FindHomes<'_, P> {
+        const WIDE: bool = true;
+        type Output = ();
+
+        #[inline(always)]
+        fn run(self, vectors: impl Vectors) {
+            self.by(vectors);
+        }
+    }
+    let work = FindHomes(*placement, hashes, row);
+    if placement.suits_vectors() { cpu.run(work) } else { work.run(Portable) }
+}
+
+/// Answers whether a table holds each of a row of keys.
+pub(super) fn look_up_row<T: Table>(cpu: Cpu, table: &T, row: &Row, answers: &mut [bool; ROW]) {
+    struct LookUpRow<'a, T>(&'a T, &'a Row, &'a mut [bool; ROW]);
+    impl<T: Table> Work for LookUpRow<'_, T> {
+        const WIDE: bool = true;
+        type Output = ();
+
+        #[inline(always)]
+        fn run(self, _: impl Vectors) {
+            let Self(table, row, answers) = self;
+            let marks = table.hold_row(row);
+            for i in 0..ROW {
+                answers[i] = marks[i] != 0;
+            }
+        }
+    }
+    cpu.run(LookUpRow(table, row, answers));
+}
