@@ -39,6 +39,9 @@ const LOAD_BYTES: usize = 8;
 /// The widest field that one load has wherever in its first byte the field begins.
 pub(crate) const SURE_BITS: u32 = 57;
 
+/// A bit that lies in the last byte of a load, counted from the bit that is loaded, wherever in its byte that is.
+pub(crate) const LAST_BYTE: u32 = 56;
+
 /// How many fields are read together.
 pub(crate) const ROW: usize = 64;
 
@@ -177,17 +180,23 @@ impl Words {
     /// If the bit is beyond the end of the buffer.
     #[inline(always)]
     pub(crate) fn load(&self, at: u64) -> u64 {
+        let (word, shift) = self.load_one(at);
+        word >> shift
+    }
+
+    /// [`load`](Self::load) before the shift: what was loaded, and by how much it is to be shifted down.
+    #[inline(always)]
+    pub(crate) fn load_one(&self, at: u64) -> (u64, u64) {
         if cfg!(target_endian = "big") {
-            return self.load_words(at);
+            return (self.load_words(at), 0);
         }
         let (byte, shift) = split::<8>(at);
         assert!(byte < self.loads, "a field begins inside the buffer");
-        // SAFETY: `LOAD_BYTES` bytes from `byte` on are inside the buffer, as asserted.
-        unsafe { self.bytes_at(byte) >> shift }
+        // SAFETY: `byte` is below `self.loads`, as asserted.
+        (unsafe { self.bytes_at(byte) }, u64::from(shift))
     }
 
-    /// [`load`](Self::load) of two fields, before the shifts: what was loaded, and by how much it is to be shifted
-    /// down. Both bits are held against the end of the buffer at once.
+    /// The same of two fields. Both bits are held against the end of the buffer at once.
     #[inline(always)]
     pub(crate) fn load_two(&self, first: u64, second: u64) -> ([u64; 2], [u64; 2]) {
         if cfg!(target_endian = "big") {
@@ -195,7 +204,7 @@ impl Words {
         }
         let ((first, first_shift), (second, second_shift)) = (split::<8>(first), split::<8>(second));
         assert!(first.max(second) < self.loads, "fields begin inside the buffer");
-        // SAFETY: `LOAD_BYTES` bytes from the larger of the two on are inside the buffer, as asserted.
+        // SAFETY: the larger of the two is below `self.loads`, as asserted.
         let first = unsafe { self.bytes_at(first) };
         // SAFETY: the same.
         let second = unsafe { self.bytes_at(second) };
@@ -214,7 +223,7 @@ impl Words {
         let mut fields = [0; ROW];
         for (field, at) in fields.iter_mut().zip(at) {
             let (byte, shift) = split::<8>(*at);
-            // SAFETY: `LOAD_BYTES` bytes from the last `byte` on are inside the buffer, as asserted.
+            // SAFETY: the last `byte` is below `self.loads`, as asserted.
             *field = unsafe { self.bytes_at(byte) >> shift };
         }
         fields
@@ -239,21 +248,45 @@ impl Words {
     #[inline(always)]
     pub(crate) fn store(&mut self, at: u64, mask: u64, bits: u64) {
         debug_assert!(bits & !mask == 0, "the bits are in their mask");
-        debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
         let (byte, shift) = split::<8>(at);
         debug_assert!(mask.leading_zeros() >= shift, "the field is within one load");
         if cfg!(target_endian = "big") {
             return self.store_words(at, mask, bits);
         }
         assert!(byte < self.loads, "a field begins inside the buffer");
-        // SAFETY: `LOAD_BYTES` bytes from `byte` on are inside the buffer, as asserted.
+        // SAFETY: `byte` is below `self.loads`, as asserted.
         let old = unsafe { self.bytes_at(byte) };
         let new = (old & !(mask << shift)) | (bits << shift);
+        // SAFETY: `byte` is below `self.loads`, as asserted.
+        unsafe { self.put_bytes_at(byte, new) };
+    }
+
+    /// Writes back what [`load_one`](Self::load_one) loaded at a bit and was then changed. Nothing else may have
+    /// changed in between.
+    #[inline(always)]
+    pub(crate) fn store_back(&mut self, at: u64, word: u64) {
+        if cfg!(target_endian = "big") {
+            return self.store_words(at, u64::MAX, word);
+        }
+        let (byte, _) = split::<8>(at);
+        assert!(byte < self.loads, "a field begins inside the buffer");
+        // SAFETY: `byte` is below `self.loads`, as asserted.
+        unsafe { self.put_bytes_at(byte, word) };
+    }
+
+    /// Writes bytes from `byte` on as a little-endian number.
+    ///
+    /// # Safety
+    ///
+    /// `byte` is below `self.loads`.
+    #[inline(always)]
+    unsafe fn put_bytes_at(&mut self, byte: usize, number: u64) {
+        debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
         // SAFETY: below `self.loads` is inside the buffer.
         let to = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
         // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are writable, by `&mut self` and by nobody else;
         // an array of bytes needs no alignment. Buffers in files are never reached by `&mut`, as in `deref_mut`.
-        unsafe { to.cast::<[u8; LOAD_BYTES]>().write(new.to_le_bytes()) };
+        unsafe { to.cast::<[u8; LOAD_BYTES]>().write(number.to_le_bytes()) };
     }
 
     /// Reads the `width` bits (1 to 64) that begin at bit `at`.

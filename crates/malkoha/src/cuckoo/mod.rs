@@ -94,6 +94,9 @@ pub struct Cuckoo<P, T> {
     len: u64,
     walk: Walk,
     cpu: Cpu,
+    /// What single keys are looked up with in a filter that needs nothing which only some filters need: there are no
+    /// near places, doublings or values, a place is one load, and nothing is in the stash.
+    plain: Option<Cpu>,
     counters: Counters,
 }
 
@@ -111,7 +114,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
         // Only subtables keep to themselves; elsewhere the whole table shares one stash.
         let group_bits = if layout.subtable_bits == 0 { u64::BITS } else { layout.subtable_bits };
-        Ok(Self {
+        let mut filter = Self {
             placement: P::new(layout),
             table: T::new(layout, words),
             stash: Stash::new(layout.stash, group_bits),
@@ -119,8 +122,18 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             len: 0,
             walk: Walk::default(),
             cpu: Cpu::detect(),
+            plain: None,
             counters: Counters::default(),
-        })
+        };
+        filter.stash_has_changed();
+        Ok(filter)
+    }
+
+    /// To be called after every change of the stash.
+    fn stash_has_changed(&mut self) {
+        let usual = self.placement.is_near() == Some(false);
+        let plain = usual && self.table.is_plain() && self.stash.is_empty();
+        self.plain = plain.then_some(self.cpu);
     }
 
     /// Asks for the memory of both places of a key.
@@ -183,6 +196,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
         let kept = self.kept(homes, value);
         if self.stash.put(kept) {
+            self.stash_has_changed();
             return Ok(());
         }
         self.counters.failures += 1;
@@ -202,13 +216,10 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     #[must_use]
     #[inline(always)]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        if self.is_plain() { self.cpu.run(LookUp(self, hash)) } else { self.contains_otherwise(hash) }
-    }
-
-    /// Whether nothing is needed for a lookup that only some filters need.
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        self.placement.is_plain() & self.table.is_plain() & self.stash.is_empty()
+        match self.plain {
+            Some(cpu) => cpu.run(LookUp(self, hash)),
+            None => self.contains_otherwise(hash),
+        }
     }
 
     /// [`contains`](Self::contains) for other filters, out of the way of those that are plain.
@@ -223,21 +234,24 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.remove_at(self.placement.homes(hash), 0)
     }
 
+    #[inline(always)]
     fn remove_at(&mut self, homes: Homes, value: u16) -> bool {
         if self.table.take_from_either(homes, value) {
-            self.unstash(homes.first);
+            if !self.stash.is_empty() {
+                self.unstash(homes.first);
+            }
         } else if self.stash.is_empty() || !self.stash.take(self.kept(homes, value)) {
             return false;
+        } else {
+            self.stash_has_changed();
         }
         self.len -= 1;
         true
     }
 
     /// Brings keys back from the stash for which there is room again, looking where `place` is.
+    #[cold]
     fn unstash(&mut self, place: Place) {
-        if self.stash.is_empty() {
-            return;
-        }
         for i in self.stash.group(place).rev() {
             let kept @ Kept { name, fingerprint, value } = self.stash.entries()[i];
             let second = self.placement.other(name, fingerprint, Side::First);
@@ -246,6 +260,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 self.stash.take(kept);
             }
         }
+        self.stash_has_changed();
     }
 
     /// How many stored copies look like this key, with any values.
@@ -276,6 +291,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     pub fn clear(&mut self) {
         self.table.clear();
         self.stash.clear();
+        self.stash_has_changed();
         self.len = 0;
     }
 
@@ -311,7 +327,7 @@ impl<P: Placement, T: Table> Work for LookUp<'_, P, T> {
     #[inline(always)]
     fn run(self, vectors: impl Vectors) -> bool {
         let Self(filter, hash) = self;
-        filter.table.plainly_holds(filter.placement.homes_by::<Whole, true>(hash), vectors)
+        filter.table.plainly_holds(filter.placement.homes_by::<Whole, false>(hash), vectors)
     }
 }
 
@@ -417,6 +433,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
             value,
         });
         self.stash.restore(entries.collect());
+        self.stash_has_changed();
     }
 
     fn audit_stash(&self) -> Result<(), Flaw> {

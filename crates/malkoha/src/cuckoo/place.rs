@@ -19,7 +19,7 @@ use core::hint::select_unpredictable;
 
 use crate::key::KeyHash;
 use crate::kind::Kind;
-use crate::reduce::{Multiply, Whole, are_narrow, undraw};
+use crate::reduce::{Multiply, Whole, are_narrow, draw, last_draw, undraw};
 
 use super::doubled::{halve, unhalve};
 use super::layout::CuckooLayout;
@@ -48,25 +48,30 @@ pub trait Placement: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// Whether vectors can find homes, in narrow draws.
     fn suits_vectors(&self) -> bool;
 
-    /// Whether this placement needs nothing that only some of its kind do.
+    /// Whether the homes of keys are found by [`homes_by`](Self::homes_by) with `NEAR` or without; `None` if by
+    /// neither.
     #[inline(always)]
-    fn is_plain(&self) -> bool {
-        true
+    fn is_near(&self) -> Option<bool> {
+        Some(false)
     }
 
-    /// The homes of a key, in draws by `M`. With `PLAIN` only for placements that [are](Self::is_plain).
-    fn homes_by<M: Multiply, const PLAIN: bool>(&self, hash: KeyHash) -> Homes;
+    /// The homes of a key, in draws by `M`.
+    fn homes_by<M: Multiply, const NEAR: bool>(&self, hash: KeyHash) -> Homes;
 
     /// The homes of a key.
     #[inline(always)]
     fn homes(&self, hash: KeyHash) -> Homes {
-        if self.is_plain() { self.homes_by::<Whole, true>(hash) } else { self.varied_homes(hash) }
+        if self.is_near() == Some(false) {
+            self.homes_by::<Whole, false>(hash)
+        } else {
+            self.homes_otherwise(hash)
+        }
     }
 
-    /// The homes of a key where the placement is not plain: out of the way of those that are.
+    /// The homes of a key, where it takes more than usual: out of the way of the others.
     #[inline(never)]
-    fn varied_homes(&self, hash: KeyHash) -> Homes {
-        self.homes_by::<Whole, false>(hash)
+    fn homes_otherwise(&self, hash: KeyHash) -> Homes {
+        self.homes_by::<Whole, true>(hash)
     }
 
     /// A hash with this first place and fingerprint: the filter cannot tell it from the hash of the key that
@@ -117,7 +122,7 @@ impl Placement for Xor {
     }
 
     #[inline(always)]
-    fn homes_by<M: Multiply, const PLAIN: bool>(&self, hash: KeyHash) -> Homes {
+    fn homes_by<M: Multiply, const NEAR: bool>(&self, hash: KeyHash) -> Homes {
         let (place, rest) = M::draw(hash.to_raw(), self.places);
         let fingerprint = Fingerprint(1 + M::last_draw(rest, self.fingerprints));
         Homes { first: Place(place), second: Place(place ^ self.distance_by::<M>(fingerprint)), fingerprint }
@@ -170,7 +175,7 @@ impl Placement for Subtables {
     }
 
     #[inline(always)]
-    fn homes_by<M: Multiply, const PLAIN: bool>(&self, hash: KeyHash) -> Homes {
+    fn homes_by<M: Multiply, const NEAR: bool>(&self, hash: KeyHash) -> Homes {
         let (place, rest) = M::draw(hash.to_raw(), self.places);
         let (low, rest) = M::draw(rest, self.low);
         let low = 1 + low;
@@ -218,8 +223,7 @@ pub struct Signed {
     /// Places of a group, less one.
     group: u64,
     doublings: u32,
-    /// No fingerprint is near, and nothing was doubled.
-    plain: bool,
+    is_near: Option<bool>,
 }
 
 impl Signed {
@@ -300,7 +304,7 @@ impl Placement for Signed {
             near_span: (ring.group + 1).saturating_sub(2 * ring.least),
             group: ring.group.saturating_sub(1),
             doublings,
-            plain: ring.near_share == 0 && doublings == 0,
+            is_near: (doublings == 0).then_some(ring.near_share > 0),
         }
     }
 
@@ -310,24 +314,31 @@ impl Placement for Signed {
     }
 
     #[inline(always)]
-    fn is_plain(&self) -> bool {
-        self.plain
+    fn is_near(&self) -> Option<bool> {
+        self.is_near
     }
 
     #[inline(always)]
-    fn homes_by<M: Multiply, const PLAIN: bool>(&self, hash: KeyHash) -> Homes {
-        let (mut place, rest) = M::draw(hash.to_raw(), self.places);
-        let mut fingerprint = M::last_draw(rest, self.fingerprints);
-        if !PLAIN && self.doublings > 0 {
-            (place, fingerprint) = self.doubled(place, fingerprint);
-        }
-        let fingerprint = Fingerprint(1 + fingerprint);
-        let second = if !PLAIN && self.near > 0 {
-            self.other_by::<M, true>(place, fingerprint, Side::First)
+    fn homes_by<M: Multiply, const NEAR: bool>(&self, hash: KeyHash) -> Homes {
+        let (first, rest) = M::draw(hash.to_raw(), self.places);
+        let fingerprint = Fingerprint(1 + M::last_draw(rest, self.fingerprints));
+        let second = if NEAR {
+            self.other_by::<M, true>(first, fingerprint, Side::First)
         } else {
-            self.second_by::<M>(place, fingerprint)
+            self.second_by::<M>(first, fingerprint)
         };
-        Homes { first: Place(place), second: Place(second), fingerprint }
+        Homes { first: Place(first), second: Place(second), fingerprint }
+    }
+
+    fn homes_otherwise(&self, hash: KeyHash) -> Homes {
+        if self.doublings == 0 {
+            return self.homes_by::<Whole, true>(hash);
+        }
+        let (place, rest) = draw(hash.to_raw(), self.places);
+        let (first, fingerprint) = self.doubled(place, last_draw(rest, self.fingerprints));
+        let fingerprint = Fingerprint(1 + fingerprint);
+        let second = self.other(Place(first), fingerprint, Side::First);
+        Homes { first: Place(first), second, fingerprint }
     }
 
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash {
@@ -394,10 +405,10 @@ mod tests {
             assert!((1..=layout.tag.fingerprints()).contains(&fingerprint.0), "{layout:?}");
             assert_eq!(placement.other(second, fingerprint, Side::Second), first, "{layout:?}");
             if placement.suits_vectors() {
-                assert_eq!(placement.homes_by::<Narrow, false>(hash), homes, "{layout:?}");
-            }
-            if placement.is_plain() {
-                assert_eq!(placement.homes_by::<Whole, true>(hash), homes, "{layout:?}");
+                if placement.is_near() == Some(false) {
+                    assert_eq!(placement.homes_by::<Narrow, false>(hash), homes, "{layout:?}");
+                }
+                assert_eq!(placement.homes_by::<Narrow, true>(hash), homes, "{layout:?}");
             }
             assert!(first.0.abs_diff(second.0) >= overlap, "{first:?} and {second:?} overlap in {layout:?}");
             assert_eq!(placement.homes(placement.hash(first, fingerprint)), homes, "{layout:?}");

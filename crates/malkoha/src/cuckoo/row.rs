@@ -41,24 +41,32 @@ impl Row {
     /// Takes the homes of these hashes, in draws by `M`.
     #[inline(always)]
     fn fill<P: Placement, M: Multiply>(&mut self, placement: P, hashes: &[KeyHash; ROW]) {
-        if placement.is_plain() {
-            self.fill_by::<P, M, true>(placement, hashes);
-        } else {
-            self.fill_by::<P, M, false>(placement, hashes);
+        match placement.is_near() {
+            Some(true) => self.fill_by::<P, M, true>(placement, hashes),
+            Some(false) => self.fill_by::<P, M, false>(placement, hashes),
+            None => {
+                for (i, hash) in hashes.iter().enumerate() {
+                    self.set(i, placement.homes(*hash));
+                }
+            }
         }
     }
 
     #[inline(always)]
-    fn fill_by<P: Placement, M: Multiply, const PLAIN: bool>(
+    pub(super) fn set(&mut self, i: usize, homes: Homes) {
+        self.first[i] = homes.first.0;
+        self.second[i] = homes.second.0;
+        self.fingerprint[i] = homes.fingerprint.0;
+    }
+
+    #[inline(always)]
+    fn fill_by<P: Placement, M: Multiply, const NEAR: bool>(
         &mut self,
         placement: P,
         hashes: &[KeyHash; ROW],
     ) {
         for i in 0..ROW {
-            let homes = placement.homes_by::<M, PLAIN>(hashes[i]);
-            self.first[i] = homes.first.0;
-            self.second[i] = homes.second.0;
-            self.fingerprint[i] = homes.fingerprint.0;
+            self.set(i, placement.homes_by::<M, NEAR>(hashes[i]));
         }
     }
 }

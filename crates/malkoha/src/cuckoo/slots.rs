@@ -25,7 +25,7 @@ use core::hint::select_unpredictable;
 use crate::bits::cpu::Vectors;
 use crate::bits::lanes::Lanes;
 use crate::bits::pair::Pair;
-use crate::bits::words::{ROW, SURE_BITS, mask};
+use crate::bits::words::{LAST_BYTE, ROW, SURE_BITS, mask};
 use crate::bits::{Words, lanes};
 
 use super::layout::CuckooLayout;
@@ -81,12 +81,16 @@ pub struct Slots {
     group_bits: u32,
     groups: [Group; MOST_SLOTS],
     tag: Anatomy,
+    /// The bits of a tag.
+    tag_mask: u64,
     /// Slots of a place.
     l: u32,
     /// A place is one load, which has all of it,
     one_load: bool,
     /// and tags have no values.
     plain: bool,
+    /// Tags have neither values nor ranks.
+    simple: bool,
 }
 
 impl Slots {
@@ -154,7 +158,7 @@ impl Slots {
     /// Writes one lane of what `lanes` reads at a bit.
     #[inline(always)]
     fn write_lane(&mut self, at: u64, lane: u32, lanes: u64) {
-        let mask = mask(self.tag.bits) << lane;
+        let mask = self.tag_mask << lane;
         if self.tag.bits <= SURE_BITS {
             self.words.store(at, mask, lanes & mask);
         } else {
@@ -170,18 +174,39 @@ impl Slots {
         true
     }
 
-    /// Writes to the first marked lane of the first of two places, or else of the second; `false` if there are no
-    /// marks. Only for places of one group. Which of the two it is cannot be foreseen, and nothing branches.
+    /// Puts an entry into an empty slot of its place, in one of several groups.
+    fn put_in_groups(&mut self, entry: Entry) -> bool {
+        let Some((at, group, lane)) = self.find(entry.place, |lanes, _| lanes) else { return false };
+        self.write_lane(at, lane, self.sought(&group, entry));
+        true
+    }
+
+    /// Writes `sought` to the first lane of the first of two places that `differ` makes zero, or else of the second,
+    /// or empties it there; `false` if there is none. Only for places of one load. Which of the two it is cannot be
+    /// foreseen, and nothing branches.
     #[inline(always)]
-    fn write_in_either(&mut self, homes: Homes, marks: [u64; 2], lanes: [u64; 2]) -> bool {
-        let here = marks[0] != 0;
-        let marks = select_unpredictable(here, marks[0], marks[1]);
+    fn write_in_either<const EMPTY: bool>(
+        &mut self,
+        homes: Homes,
+        sought: [u64; 2],
+        differ: impl Fn(u64, u64) -> u64,
+    ) -> bool {
+        let group = &self.groups[0];
+        let bits = [self.bit(homes.first), self.bit(homes.second)];
+        let (words, shifts) = self.words.load_two(bits[0], bits[1]);
+        let marks = |i: usize| group.marks(differ(words[i] >> shifts[i], sought[i]));
+        let (first, second) = (marks(0), marks(1));
+        let here = first != 0;
+        let marks = select_unpredictable(here, first, second);
         if marks == 0 {
             return false;
         }
-        let place = select_unpredictable(here, homes.first, homes.second);
-        let lanes = select_unpredictable(here, lanes[0], lanes[1]);
-        self.write_lane(self.bit(place), self.lane(marks), lanes);
+        let choose = |pair: [u64; 2]| select_unpredictable(here, pair[0], pair[1]);
+        let shift = choose(shifts);
+        let mask = (self.tag_mask << self.lane(marks)) << shift;
+        let others = choose(words) & !mask;
+        let word = if EMPTY { others } else { others | choose(sought) << shift & mask };
+        self.words.store_back(choose(bits), word);
         true
     }
 
@@ -197,10 +222,17 @@ impl Slots {
         marks != 0
     }
 
+    #[inline(always)]
     fn read(&self, place: Place, rank: u32) -> Tag {
-        Tag(self.words.read(self.slot_bit(place, rank), self.tag.bits))
+        Tag(self.lanes(self.slot_bit(place, rank)) & self.tag_mask)
     }
 
+    #[inline(always)]
+    fn write(&mut self, place: Place, rank: u32, tag: Tag) {
+        self.write_lane(self.slot_bit(place, rank), 0, tag.0);
+    }
+
+    #[inline(always)]
     fn tag(&self, entry: Entry, rank: u32) -> Tag {
         self.tag.tag(entry.fingerprint, entry.side, u64::from(rank), entry.value)
     }
@@ -208,6 +240,10 @@ impl Slots {
     /// The entry of a tag at a rank of a place.
     #[inline(always)]
     fn entry(&self, place: Place, rank: u32, tag: Tag) -> Entry {
+        if self.simple {
+            let (fingerprint, side) = self.tag.fingerprint_and_side(tag);
+            return Entry { place, fingerprint, side, value: 0 };
+        }
         let (fingerprint, side, own_rank) = self.tag.parts(tag);
         // A window that holds this slot may begin elsewhere; its tag says how far back. In a part of a table
         // it may begin before the part, at a negative number so to speak, which the part sets right.
@@ -235,8 +271,11 @@ impl Walkable for Slots {
 
     fn count(&self, entry: Entry) -> u32 {
         let differ = |lanes, group: &Group| (lanes ^ self.sought(group, entry)) & self.keys;
-        if self.find(entry.place, differ).is_none() {
-            return 0;
+        if self.one_load {
+            let group = &self.groups[0];
+            if group.marks(differ(self.words.load(self.bit(entry.place)), group)) == 0 {
+                return 0;
+            }
         }
         let same = |rank| self.tag.same_key(self.read(entry.place, rank), self.tag(entry, rank));
         (0..self.l).map(|rank| u32::from(same(rank))).sum()
@@ -244,31 +283,49 @@ impl Walkable for Slots {
 
     #[inline(always)]
     fn put(&mut self, entry: Entry) -> bool {
-        let Some((at, group, lane)) = self.find(entry.place, |lanes, _| lanes) else { return false };
-        self.write_lane(at, lane, self.sought(&group, entry));
+        if !self.one_load {
+            return self.put_in_groups(entry);
+        }
+        let group = &self.groups[0];
+        let at = self.bit(entry.place);
+        let (word, shift) = self.words.load_one(at);
+        let marks = group.marks(word >> shift);
+        if marks == 0 {
+            return false;
+        }
+        let tag = self.sought(group, entry) & self.tag_mask << self.lane(marks);
+        self.words.store_back(at, word | tag << shift);
         true
     }
 
-    type Look = ();
+    /// The lanes, where they are one load.
+    type Look = u64;
 
     #[inline(always)]
-    fn look(&self, _: Place) {}
+    fn look(&self, place: Place) -> u64 {
+        if self.one_load { self.words.load(self.bit(place)) } else { 0 }
+    }
 
     #[inline(always)]
-    fn resident(&self, place: Place, (): (), rank: u32) -> Entry {
-        self.entry(place, rank, self.read(place, rank))
+    fn resident(&self, place: Place, lanes: u64, rank: u32) -> Entry {
+        let tag = if self.one_load {
+            Tag(lanes >> (rank * self.tag.bits) & self.tag_mask)
+        } else {
+            self.read(place, rank)
+        };
+        self.entry(place, rank, tag)
     }
 
     #[inline(always)]
     fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
         let (old, new) = (self.read(entry.place, rank), self.tag(entry, rank));
-        self.words.write(self.slot_bit(entry.place, rank), self.tag.bits, new.0);
+        self.write(entry.place, rank, new);
         (self.entry(entry.place, rank, old), Swap { place: entry.place, rank, old, new })
     }
 
     fn undo(&mut self, swap: Swap) {
         debug_assert_eq!(self.read(swap.place, swap.rank), swap.new);
-        self.words.write(self.slot_bit(swap.place, swap.rank), self.tag.bits, swap.old.0);
+        self.write(swap.place, swap.rank, swap.old);
     }
 }
 
@@ -308,9 +365,11 @@ impl Table for Slots {
             group_bits: lanes_per_group * tag.bits,
             groups,
             tag,
+            tag_mask: mask(tag.bits),
             l,
             one_load,
             plain: one_load && tag.value_bits == 0,
+            simple: tag.value_bits == 0 && !layout.kind.is_windowed(),
         }
     }
 
@@ -360,10 +419,9 @@ impl Table for Slots {
         if !self.one_load {
             return self.put(first) || self.put(second);
         }
-        let group = self.groups[0];
-        let room = |place| group.marks(self.words.load(self.bit(place)));
-        let marks = [room(first.place), room(second.place)];
-        self.write_in_either(homes, marks, [self.sought(&group, first), self.sought(&group, second)])
+        let group = &self.groups[0];
+        let sought = [self.sought(group, first), self.sought(group, second)];
+        self.write_in_either::<false>(homes, sought, |content, _| content)
     }
 
     #[inline(always)]
@@ -372,10 +430,9 @@ impl Table for Slots {
         if !self.one_load {
             return self.take(first) || self.take(second);
         }
-        let group = self.groups[0];
-        let equal =
-            |entry: Entry| group.marks(self.words.load(self.bit(entry.place)) ^ self.sought(&group, entry));
-        self.write_in_either(homes, [equal(first), equal(second)], [0, 0])
+        let group = &self.groups[0];
+        let sought = [self.sought(group, first), self.sought(group, second)];
+        self.write_in_either::<true>(homes, sought, |content, sought| content ^ sought)
     }
 
     fn values(&self, entry: Entry, mut each: impl FnMut(u16)) {
@@ -400,12 +457,19 @@ impl Table for Slots {
         (tag != Tag::EMPTY).then(|| self.entry(Place(place), 0, tag))
     }
 
+    #[inline(always)]
     fn stride_bits(&self) -> u64 {
         self.stride
     }
 
+    #[inline(always)]
     fn place_bits(&self) -> u32 {
         self.l * self.tag.bits
+    }
+
+    #[inline(always)]
+    fn reach_bits(&self) -> u64 {
+        u64::from((self.count - 1) * self.group_bits + LAST_BYTE)
     }
 
     fn with_words(&self, words: Words) -> Self {

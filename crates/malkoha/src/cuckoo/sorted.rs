@@ -24,7 +24,7 @@
 use crate::bits::cpu::Vectors;
 use crate::bits::lanes::Lanes;
 use crate::bits::pair::Pair;
-use crate::bits::words::{ROW, SURE_BITS, mask};
+use crate::bits::words::{LAST_BYTE, ROW, SURE_BITS, mask};
 use crate::bits::{Words, lanes};
 
 use super::layout::CuckooLayout;
@@ -455,6 +455,16 @@ impl Table for SortedBuckets {
     #[inline(always)]
     fn place_bits(&self) -> u32 {
         Self::bucket_bits(self.tag.bits)
+    }
+
+    #[inline(always)]
+    fn reach_bits(&self) -> u64 {
+        let last = match self.search {
+            Search::Word | Search::Narrow => 0,
+            Search::Pairs => NUMBER_BITS + 2 * self.rest,
+            Search::Tags => NUMBER_BITS + 3 * self.rest,
+        };
+        u64::from(last + LAST_BYTE)
     }
 
     fn with_words(&self, words: Words) -> Self {

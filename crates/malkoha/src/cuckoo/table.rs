@@ -123,6 +123,10 @@ pub trait Table: Walkable + Clone + Send + Sync + core::fmt::Debug + 'static {
     /// The bits of a place.
     fn place_bits(&self) -> u32;
 
+    /// A bit, counted from the first of a place, that lies in the last byte which a lookup loads there. That may be
+    /// beyond the place: a load has 8 bytes.
+    fn reach_bits(&self) -> u64;
+
     /// The same table in other words.
     fn with_words(&self, words: Words) -> Self;
 
@@ -142,22 +146,30 @@ pub(super) fn ask_for(table: &impl Table, place: Place) {
     let at = place.0 * table.stride_bits();
     table.words().prefetch(at);
     if may_straddle(table) {
-        table.words().prefetch(at + u64::from(table.place_bits()) - 1);
+        table.words().prefetch(at + table.reach_bits());
     }
 }
 
 /// Asks for the memory of both places of a row of keys.
 pub(super) fn ask_for_row(table: &impl Table, row: &Row) {
+    let (words, stride) = (table.words(), table.stride_bits());
     for (first, second) in row.first.iter().zip(&row.second) {
-        ask_for(table, Place(*first));
-        ask_for(table, Place(*second));
+        words.prefetch(first * stride);
+        words.prefetch(second * stride);
+    }
+    if may_straddle(table) {
+        // Most of these are on their way already; to ask again costs less than to find out.
+        let reach = table.reach_bits();
+        for (first, second) in row.first.iter().zip(&row.second) {
+            words.prefetch(first * stride + reach);
+            words.prefetch(second * stride + reach);
+        }
     }
 }
 
-/// Whether places may reach from one cache line into the next. Places as wide as a power of two that follow each
-/// other do not.
+/// Whether what is loaded of a place may reach from one cache line into the next.
 #[inline(always)]
 fn may_straddle(table: &impl Table) -> bool {
-    let width = table.place_bits();
-    u64::from(width) != table.stride_bits() || !width.is_power_of_two()
+    let stride = table.stride_bits();
+    table.reach_bits() >= stride || !stride.is_power_of_two()
 }

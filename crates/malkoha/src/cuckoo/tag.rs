@@ -67,8 +67,10 @@ pub(crate) struct Anatomy {
     ranks: u64,
     /// Distance between the bases of neighbouring fingerprints.
     step: u64,
-    /// Distance between neighbouring stamps.
+    /// Distance between neighbouring stamps,
     unit: u64,
+    /// and the power of two that it is, where fingerprints have bits of their own.
+    unit_bits: u32,
 }
 
 impl Anatomy {
@@ -76,10 +78,10 @@ impl Anatomy {
     pub(crate) const fn new(bits: u32, sides: u64, ranks: u64) -> Self {
         let stamps = sides * ranks;
         if stamps.is_power_of_two() {
-            let unit = 1 << (bits - stamps.trailing_zeros());
-            Self { bits, value_bits: 0, sides, ranks, step: 1, unit }
+            let unit_bits = bits - stamps.trailing_zeros();
+            Self { bits, value_bits: 0, sides, ranks, step: 1, unit: 1 << unit_bits, unit_bits }
         } else {
-            Self { bits, value_bits: 0, sides, ranks, step: stamps, unit: 1 }
+            Self { bits, value_bits: 0, sides, ranks, step: stamps, unit: 1, unit_bits: 0 }
         }
     }
 
@@ -150,6 +152,14 @@ impl Anatomy {
         if self.value_bits == 0 { 0 } else { (tag.0 >> (self.bits - self.value_bits)) as u16 }
     }
 
+    /// Takes a tag apart that has neither a value nor a rank.
+    #[inline(always)]
+    pub(crate) const fn fingerprint_and_side(&self, tag: Tag) -> (Fingerprint, Side) {
+        debug_assert!(tag.0 != 0 && self.value_bits == 0 && self.ranks == 1, "nothing else is in it");
+        let side = if tag.0 >> self.unit_bits == 0 { Side::First } else { Side::Second };
+        (Fingerprint(tag.0 & (self.unit - 1)), side)
+    }
+
     /// Takes what a tag tells of its key apart; not for empty slots. Side first and rank 0 where they are not
     /// stored.
     #[inline(always)]
@@ -157,12 +167,13 @@ impl Anatomy {
         let key = if self.value_bits == 0 { tag.0 } else { tag.0 & self.key_mask() };
         debug_assert!(key != 0, "an empty slot has no parts");
         let (fingerprint, stamp) = if self.step == 1 {
-            (key & (self.unit - 1), key >> self.unit.trailing_zeros())
+            (key & (self.unit - 1), key >> self.unit_bits)
         } else {
             // The only step that is not one is six: two sides of three ranks.
             ((key - 1) / 6 + 1, (key - 1) % 6)
         };
-        let side = if self.sides == 2 && stamp >= self.ranks { Side::Second } else { Side::First };
+        // Without sides the stamp is below the ranks.
+        let side = if stamp >= self.ranks { Side::Second } else { Side::First };
         (Fingerprint(fingerprint), side, stamp - side as u64 * self.ranks)
     }
 }

@@ -124,10 +124,8 @@ impl<T: Table> Work for PlainlyHolds<'_, T> {
 fn check_row<T: Table>(table: &T, layout: &CuckooLayout, stream: &mut Stream, model: Model) {
     let all: [Homes; ROW] = core::array::from_fn(|_| homes(layout, stream));
     let mut row = Row::default();
-    for (i, homes) in all.iter().enumerate() {
-        row.first[i] = homes.first.0;
-        row.second[i] = homes.second.0;
-        row.fingerprint[i] = homes.fingerprint.0;
+    for (i, homes) in all.into_iter().enumerate() {
+        row.set(i, homes);
     }
     for cpu in Cpu::all() {
         let mut answers = [false; ROW];

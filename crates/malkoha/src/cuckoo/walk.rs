@@ -70,7 +70,7 @@ impl Walk {
         let mut homeless = homes[picks.pick(2) as usize];
         self.swaps.clear();
         let mut end = End::Tired;
-        for step in 1..=most_steps {
+        for step in 0..most_steps {
             let begin = picks.pick(slots);
             let look = table.look(homeless.place);
             for turn in begin..begin + slots {
@@ -80,7 +80,7 @@ impl Walk {
                 // In a window of its own a resident may also fit beside where it is.
                 if (table.is_windowed() && table.put(resident)) || table.put(moved(placement, resident)) {
                     table.swap(homeless, rank);
-                    return End::Room(u64::from(step));
+                    return End::Room(u64::from(step) + 1);
                 }
             }
             let (victim, swap) = table.swap(homeless, begin);
