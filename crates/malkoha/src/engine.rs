@@ -28,6 +28,10 @@ pub(crate) enum Again {
     Skip,
 }
 
+/// Keys that were to be stored and were not, each with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Unstored(pub(crate) Vec<(KeyHash, u16)>);
+
 /// Counts of what happened since the filter was made; not part of its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
@@ -145,8 +149,8 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         Ok(None)
     }
     /// Stores keys that were sorted in the order that was asked for; there are values only for filters that have
-    /// them, and they have been checked. If a key finds no place, others have been stored all the same.
-    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
+    /// them, and they have been checked. If some find no place, says which were not stored; all others were.
+    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Unstored> {
         let _ = (keys, again, threads);
         unreachable!("only for filters that have an order");
     }

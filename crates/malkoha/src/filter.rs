@@ -1,7 +1,10 @@
 //! `Filter`: the built one, whatever its kind.
 
 mod bulk;
+mod slices;
 mod values;
+
+pub(crate) use slices::{CHUNK, ask_in_chunks};
 
 use core::fmt;
 
@@ -9,30 +12,11 @@ use crate::bits::Words;
 use crate::bloom::Fill;
 use crate::chain::Chain;
 use crate::engine::{Counters, Engine, Inserted};
-use crate::error::{Error, Full, FullAt};
+use crate::error::{Error, Full};
 use crate::geometry::Geometry;
-use crate::key::{Key, KeyHash, KeyHasher};
+use crate::key::{Key, KeyHasher};
 use crate::select;
 use crate::stats::Stats;
-
-/// Keys that are hashed before the first of them is looked up.
-pub(crate) const CHUNK: usize = 2048;
-
-/// Hashes keys a chunk at a time and has `ask` answer for each chunk; the slices have equal lengths.
-pub(crate) fn ask_in_chunks<K: Key>(
-    keys: &[K],
-    answers: &mut [bool],
-    hasher: &KeyHasher,
-    ask: impl Fn(&[KeyHash], &mut [bool]),
-) {
-    let mut hashes = [KeyHash::from_raw(0); CHUNK];
-    for (keys, answers) in keys.chunks(CHUNK).zip(answers.chunks_mut(CHUNK)) {
-        for (hash, key) in hashes.iter_mut().zip(keys) {
-            *hash = key.hash(hasher);
-        }
-        ask(&hashes[..keys.len()], answers);
-    }
-}
 
 /// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
 ///
@@ -172,107 +156,6 @@ impl Filter {
     #[cold]
     pub(crate) fn unsupported(&self, operation: &'static str) -> Error {
         Error::Unsupported { kind: self.geometry.kind(), operation }
-    }
-
-    /// Stores every key of a slice, in order, and stops at the first for which there is no room.
-    pub fn insert_slice<K: Key>(&mut self, keys: &[K]) -> Result<(), FullAt> {
-        let mut hashes = [KeyHash::from_raw(0); CHUNK];
-        for (i, keys) in keys.chunks(CHUNK).enumerate() {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = key.hash(&self.hasher);
-            }
-            let stored = self.engine.insert_batch(&hashes[..keys.len()]);
-            stored.map_err(|FullAt { done }| FullAt { done: i * CHUNK + done })?;
-        }
-        Ok(())
-    }
-
-    /// Stores every key of a slice that is not there yet, in order, and appends to `answers` what became of
-    /// each. Stops at the first for which there is no room.
-    ///
-    /// ```
-    /// use malkoha::{Inserted::{Seen, Stored}, Spec};
-    /// let mut filter = Spec::new(1000, 0.001).build()?;
-    /// let mut answers = Vec::new();
-    /// filter.insert_unique_slice(&["a", "b", "a"], &mut answers).unwrap();
-    /// assert_eq!(answers, [Stored, Stored, Seen]);
-    /// # Ok::<(), malkoha::Error>(())
-    /// ```
-    pub fn insert_unique_slice<K: Key>(
-        &mut self,
-        keys: &[K],
-        answers: &mut Vec<Inserted>,
-    ) -> Result<(), FullAt> {
-        let mut done = 0;
-        self.each_mut(keys, |engine, hash| {
-            answers.push(engine.insert_unique(hash).map_err(|Full| FullAt { done })?);
-            done += 1;
-            Ok(())
-        })
-    }
-
-    /// Answers for every key of a slice, in order. Quicker than one by one, much quicker if the filter is larger
-    /// than the caches.
-    #[must_use]
-    pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        let mut answers = vec![false; keys.len()];
-        self.contains_slice_into(keys, &mut answers);
-        answers
-    }
-
-    /// Answers for every key of a slice into a slice of equal length.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    pub fn contains_slice_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) {
-        assert_eq!(keys.len(), answers.len(), "as many answers as keys");
-        if let Some(numbers) = K::as_numbers(keys)
-            && self.engine.contains_numbers(numbers, &self.hasher, answers)
-        {
-            return;
-        }
-        ask_in_chunks(keys, answers, &self.hasher, |hashes, answers| {
-            self.engine.contains_batch(hashes, answers);
-        });
-    }
-
-    /// Removes one copy of every key of a slice; returns how many were there.
-    pub fn remove_slice<K: Key>(&mut self, keys: &[K]) -> Result<usize, Error> {
-        let mut hashes = [KeyHash::from_raw(0); CHUNK];
-        let mut removed = 0;
-        for keys in keys.chunks(CHUNK) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = key.hash(&self.hasher);
-            }
-            let some = self.engine.remove_batch(&hashes[..keys.len()]);
-            removed += some.ok_or_else(|| self.unsupported("remove keys"))?;
-        }
-        Ok(removed)
-    }
-
-    /// How many stored copies look like each key of a slice.
-    pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
-        keys.iter().map(|key| self.count(key)).collect()
-    }
-
-    /// Hashes keys a chunk at a time, asks for their memory, then runs `act` on each in order.
-    fn each_mut<K: Key, E>(
-        &mut self,
-        keys: &[K],
-        mut act: impl FnMut(&mut dyn Engine, KeyHash) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut hashes = [KeyHash::from_raw(0); 32];
-        for keys in keys.chunks(hashes.len()) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = key.hash(&self.hasher);
-                self.engine.prefetch(*hash);
-            }
-            for hash in &hashes[..keys.len()] {
-                act(&mut *self.engine, *hash)?;
-            }
-        }
-        Ok(())
     }
 
     /// The set bits of a filter of a Bloom kind, and the rate that they have, whichever keys set them. Reads

@@ -70,6 +70,10 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
+    pub(crate) fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, i: usize) -> Option<KeyHash> {
         self.hashes.get(i).map(|&hash| KeyHash::from_raw(hash))
@@ -84,7 +88,7 @@ impl<'a> Batch<'a> {
         self.hashes.iter().map(|&hash| KeyHash::from_raw(hash))
     }
 
-    fn keys(self) -> impl Iterator<Item = (KeyHash, u16)> + 'a {
+    pub(crate) fn keys(self) -> impl Iterator<Item = (KeyHash, u16)> + 'a {
         self.hashes().enumerate().map(move |(i, hash)| (hash, self.value(i)))
     }
 }
@@ -160,6 +164,15 @@ fn zeros(count: usize) -> Result<Vec<u16>, Error> {
     Ok(values)
 }
 
+/// Keys and their values in shares; without values every share of them is empty.
+fn shares_of<'a, K>(
+    keys: &'a [K],
+    values: &'a [u16],
+    share: usize,
+) -> impl Iterator<Item = (&'a [K], &'a [u16])> {
+    keys.chunks(share).zip(values.chunks(share).chain(core::iter::repeat(&[][..])))
+}
+
 /// Keys, sorted by region.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
@@ -171,8 +184,8 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// Hashes and sorts keys, each with its value if there are any, in the stead of those that were there. Says if
-    /// there is no memory for this; then there are no keys.
+    /// Hashes and sorts keys on so many threads, each with its value if there are any, in place of those that were
+    /// there. Says if there is no memory for this; then there are no keys.
     pub(crate) fn sort<K: Sync>(
         &mut self,
         (keys, values): (&[K], &[u16]),
@@ -180,24 +193,41 @@ impl Regions {
         hash: impl Fn(&K) -> KeyHash + Sync,
         threads: usize,
     ) -> Result<(), Error> {
-        debug_assert!(values.is_empty() || values.len() == keys.len(), "a value for each key, or none");
-        let shares = (keys.len() / SHARE).clamp(1, MOST_SHARES);
-        let share = keys.len().div_ceil(shares).max(1);
+        let share = self.prepare((keys.len(), values.len()), order)?;
+        let threads = threads.min(self.shares.len());
+        let work = self.shares.iter_mut().zip(shares_of(keys, values, share));
+        threads::for_each(work, threads, |(lists, (keys, values))| lists.fill(keys, values, &hash));
+        Ok(())
+    }
+
+    /// The same on the thread that asks, for keys that others may not see.
+    pub(crate) fn sort_alone<K>(
+        &mut self,
+        (keys, values): (&[K], &[u16]),
+        order: Order,
+        hash: impl Fn(&K) -> KeyHash,
+    ) -> Result<(), Error> {
+        let share = self.prepare((keys.len(), values.len()), order)?;
+        for (lists, (keys, values)) in self.shares.iter_mut().zip(shares_of(keys, values, share)) {
+            lists.fill(keys, values, &hash);
+        }
+        Ok(())
+    }
+
+    /// Makes lists for so many keys and values; returns how many keys each share has.
+    fn prepare(&mut self, (keys, values): (usize, usize), order: Order) -> Result<usize, Error> {
+        debug_assert!(values == 0 || values == keys, "a value for each key, or none");
+        let shares = (keys / SHARE).clamp(1, MOST_SHARES);
+        let share = keys.div_ceil(shares).max(1);
         self.parts = order.parts;
         self.per_part = (share / LIST / order.parts).clamp(1, order.regions_of_part);
         self.keys = 0;
         let mut old = core::mem::take(&mut self.shares).into_iter();
         let regions = self.parts * self.per_part;
-        let lists = (0..shares).map(|_| Lists::new(share, regions, !values.is_empty(), old.next()));
+        let lists = (0..shares).map(|_| Lists::new(share, regions, values > 0, old.next()));
         self.shares = lists.collect::<Result<_, Error>>()?;
-        // Without values every share of them is empty.
-        let values = values.chunks(share).chain(core::iter::repeat(&[][..]));
-        let work = self.shares.iter_mut().zip(keys.chunks(share).zip(values));
-        threads::for_each(work, threads.min(shares), |(lists, (keys, values))| {
-            lists.fill(keys, values, &hash);
-        });
-        self.keys = keys.len();
-        Ok(())
+        self.keys = keys;
+        Ok(share)
     }
 
     /// How many keys there are.

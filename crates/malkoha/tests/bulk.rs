@@ -212,3 +212,64 @@ fn a_filter_that_is_full_keeps_what_it_held() {
         assert!(filter.len() > 90_000, "{kind}: what was stored stays");
     }
 }
+
+/// Slices that are large enough to be sorted, into tables of several MiB.
+mod large_slices {
+    use super::*;
+    use malkoha::FullAt;
+
+    const KEYS: u64 = 4_000_000;
+
+    fn spec(kind: Kind) -> Spec {
+        Spec::new(KEYS, 2f64.powi(-10)).kind(kind)
+    }
+
+    #[test]
+    fn are_stored_and_removed_whatever_the_order() {
+        for kind in [Kind::Sorted, Kind::Flexible(4), Kind::Windowed(2), Kind::Simplified(4)] {
+            let mut filter = spec(kind).build().unwrap();
+            let keys: Vec<u64> = (0..KEYS).collect();
+            filter.insert_slice(&keys[..1000]).unwrap();
+            filter.insert_slice(&keys[1000..]).unwrap();
+            assert_eq!(filter.len(), KEYS);
+            assert!(filter.contains_slice(&keys).into_iter().all(|found| found), "{kind}");
+            let (odd, even): (Vec<u64>, Vec<u64>) = keys.iter().partition(|key| *key % 2 == 1);
+            assert_eq!(filter.remove_slice(&odd).unwrap(), odd.len(), "{kind}");
+            assert_eq!(filter.len(), even.len() as u64);
+            assert!(filter.contains_slice(&even).into_iter().all(|found| found), "{kind}");
+            // Two of each, of which there is one.
+            let twice: Vec<u64> = even.iter().flat_map(|key| [*key, *key]).collect();
+            let removed = filter.remove_slice(&twice).unwrap();
+            assert!((even.len()..even.len() + even.len() / 200).contains(&removed), "{kind}: {removed}");
+        }
+    }
+
+    /// A key that comes more often than it has slots is refused where it would be one by one, and what comes before it
+    /// is there, as often as it came; what comes after it is not.
+    #[test]
+    fn stop_at_the_first_key_without_room() {
+        for (kind, values) in [(Kind::Sorted, 0), (Kind::Flexible(4), 0), (Kind::Windowed(2), 3)] {
+            let spec = if values > 0 { spec(kind).values(values) } else { spec(kind) };
+            let mut keys: Vec<u64> = (0..500_000).collect();
+            keys.splice(300_000..300_000, [7; 100]);
+            let [mut filter, mut single] = [(); 2].map(|()| spec.build().unwrap());
+            let at = keys.iter().position(|key| single.insert(key).is_err()).expect("a hundred are too many");
+            assert!((300_000..300_100).contains(&at));
+            assert_eq!(filter.insert_slice(&keys), Err(FullAt { done: at }), "{kind}");
+            assert_eq!(filter.len(), at as u64);
+            assert_eq!(filter.count(&7u64).unwrap(), single.count(&7u64).unwrap());
+            let found = filter.contains_slice(&keys[at..]).into_iter().filter(|found| *found).count();
+            assert!(found < 100 + 1000, "{kind}: {found} of those that were not stored");
+            assert!(filter.contains_slice(&keys[..at]).into_iter().all(|found| found));
+            assert_eq!(filter.remove_slice(&keys[..at]).unwrap(), at);
+            assert!(filter.is_empty());
+            if values > 0 {
+                let values: Vec<u16> = keys.iter().map(|key| (key % 8) as u16).collect();
+                let refused = filter.insert_slice_with(&keys, &values);
+                assert!(matches!(refused, Err(malkoha::Error::Full { done }) if done == at), "{refused:?}");
+                assert_eq!(filter.remove_slice_with(&keys[..at], &values[..at]).unwrap(), at);
+                assert!(filter.is_empty());
+            }
+        }
+    }
+}

@@ -48,7 +48,7 @@ pub(crate) use plan::{Growth, share};
 pub(crate) use store::{bytes, from_links, numbers, read, write};
 
 use crate::bloom::Fill;
-use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed};
+use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed, Unstored};
 use crate::error::{Error, Full};
 use crate::filter::Filter;
 use crate::geometry::Geometry;
@@ -240,10 +240,11 @@ impl Engine for Chain {
     }
 
     /// All into the link that has room for them; if some find no place there, all one by one.
-    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
+    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Unstored> {
         let count = keys.len() as u64;
-        let link = self.link_with_room(count)?;
-        if pays(link, count) && link.engine_mut().order(count, again)?.is_some() {
+        let none = |Full| Unstored(keys.keys().collect());
+        let link = self.link_with_room(count).map_err(none)?;
+        if pays(link, count) && link.engine_mut().order(count, again).map_err(none)?.is_some() {
             let before = (!link.is_empty()).then(|| link.clone());
             if link.engine_mut().insert_sorted(keys, again, threads).is_ok() {
                 return Ok(());
@@ -253,7 +254,13 @@ impl Engine for Chain {
                 None => link.clear(),
             }
         }
-        keys.keys().try_for_each(|(hash, _)| self.store(hash))
+        let mut left = keys.keys();
+        while let Some((hash, value)) = left.next() {
+            if self.store(hash).is_err() {
+                return Err(Unstored(core::iter::once((hash, value)).chain(left).collect()));
+            }
+        }
+        Ok(())
     }
 
     /// Empties the first link and drops all others.

@@ -14,7 +14,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bits::Words;
-use crate::engine::{Again, Counters};
+use crate::bits::cpu::Cpu;
+use crate::bits::words::ROW;
+use crate::engine::{Again, Counters, Unstored};
 use crate::error::Full;
 use crate::key::KeyHash;
 use crate::regions::{Batch, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
@@ -23,8 +25,9 @@ use crate::threads;
 use super::Cuckoo;
 use super::layout::CuckooLayout;
 use super::place::{Homes, Place, Placement};
-use super::table::{self, Entry, Swap, Table, Walkable};
-use super::walk::{End, Walk};
+use super::row::{self, Row};
+use super::table::{self, Table};
+use super::walk::{End, Ground, Walk};
 
 /// The most parts, and the fewest places that a part has for each place that offsets reach.
 const MOST_PARTS: u64 = 16;
@@ -39,9 +42,6 @@ const ALIGNMENT: u64 = 64;
 
 /// The fewest keys that are worth a thread.
 const FEWEST: usize = 4096;
-
-/// How many keys ahead of the one that is stored the memory is asked for.
-const AHEAD: usize = 16;
 
 /// Walks without room in one part after which the filter counts as full: many more than the stash takes, and
 /// than a filter that is not too full ever has.
@@ -95,14 +95,9 @@ struct Part<T> {
 
 impl<T: Table> Part<T> {
     #[inline(always)]
-    fn inside(&self, entry: Entry) -> Entry {
-        Entry { place: Place(entry.place.0 - self.begin), ..entry }
-    }
-
-    #[inline(always)]
-    fn outside(&self, entry: Entry) -> Entry {
-        // One who lives in the first slots may have its window begin before the part.
-        Entry { place: Place(entry.place.0.wrapping_add(self.begin)), ..entry }
+    fn covers(&self, place: Place) -> bool {
+        // Those before the part count as far behind it: one comparison.
+        place.0.wrapping_sub(self.begin) < self.end - self.begin
     }
 
     /// The homes of a key under their numbers in this part; `None` if not both are in it.
@@ -122,55 +117,6 @@ impl<T: Table> Part<T> {
     }
 }
 
-impl<T: Table> Walkable for Part<T> {
-    #[inline(always)]
-    fn slots_per_place(&self) -> u32 {
-        self.table.slots_per_place()
-    }
-
-    #[inline(always)]
-    fn is_windowed(&self) -> bool {
-        self.table.is_windowed()
-    }
-
-    #[inline(always)]
-    fn covers(&self, place: Place) -> bool {
-        // Those before the part count as far behind it: one comparison.
-        place.0.wrapping_sub(self.begin) < self.end - self.begin
-    }
-
-    fn count(&self, entry: Entry) -> u32 {
-        self.table.count(self.inside(entry))
-    }
-
-    #[inline(always)]
-    fn put(&mut self, entry: Entry) -> bool {
-        self.covers(entry.place) && self.table.put(self.inside(entry))
-    }
-
-    type Look = T::Look;
-
-    #[inline(always)]
-    fn look(&self, place: Place) -> T::Look {
-        self.table.look(Place(place.0 - self.begin))
-    }
-
-    #[inline(always)]
-    fn resident(&self, place: Place, look: T::Look, rank: u32) -> Entry {
-        self.outside(self.table.resident(Place(place.0 - self.begin), look, rank))
-    }
-
-    #[inline(always)]
-    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
-        let (victim, swap) = self.table.swap(self.inside(entry), rank);
-        (self.outside(victim), swap)
-    }
-
-    fn undo(&mut self, swap: Swap) {
-        self.table.undo(swap);
-    }
-}
-
 /// What one part made of its keys.
 struct Work<T> {
     part: Part<T>,
@@ -183,34 +129,37 @@ struct Work<T> {
 }
 
 impl<T: Table> Work<T> {
-    /// Stores keys as long as they and their walks stay inside the part; the others are left over. Stops if
-    /// the part is too full.
+    /// Stores keys as long as they and their walks stay inside the part; the others are left over, and so are all
+    /// that come when the part is too full.
     fn store<P: Placement>(
         &mut self,
         placement: &P,
         batch: Batch,
         again: Again,
         stashed: impl Fn(Homes) -> bool,
-        most_steps: u32,
+        (cpu, most_steps): (Cpu, u32),
     ) {
-        let homes = |part: &Part<T>, hash: KeyHash| {
-            let homes = placement.homes(hash);
-            part.ask_for(homes.first);
-            part.ask_for(homes.second);
-            homes
-        };
-        let Some(any) = batch.get(0) else { return };
-        let mut ring = [placement.homes(any); AHEAD];
-        for (slot, hash) in ring.iter_mut().zip(batch.hashes()) {
-            *slot = homes(&self.part, hash);
-        }
-        for (i, hash) in batch.hashes().enumerate() {
-            let slot = &mut ring[i % AHEAD];
-            let value = batch.value(i);
-            let here = *slot;
-            if let Some(next) = batch.get(i + AHEAD) {
-                *slot = homes(&self.part, next);
+        let mut rows = [Row::default(), Row::default()];
+        let approach = |part: &Part<T>, from: usize, row: &mut Row| {
+            let hashes = core::array::from_fn(|i| batch.get(from + i).unwrap_or(KeyHash::from_raw(0)));
+            row::find_homes(cpu, placement, &hashes, row);
+            for i in 0..ROW.min(batch.len() - from) {
+                part.ask_for(row.get(i).first);
+                part.ask_for(row.get(i).second);
             }
+        };
+        for (i, (hash, value)) in batch.keys().enumerate() {
+            if i == 0 {
+                approach(&self.part, 0, &mut rows[0]);
+            }
+            if i % ROW == 0 && i + ROW < batch.len() {
+                approach(&self.part, i + ROW, &mut rows[(i / ROW + 1) % 2]);
+            }
+            if self.is_full() {
+                self.leftovers.push((hash, value));
+                continue;
+            }
+            let here = rows[i / ROW % 2].get(i % ROW);
             let Some(inside) = self.part.homes_inside(here) else {
                 self.leftovers.push((hash, value));
                 continue;
@@ -221,7 +170,9 @@ impl<T: Table> Work<T> {
                 self.stored += 1;
             } else {
                 let key = (hash, here.both(value));
-                match self.walk.make_room(placement, &mut self.part, key, most_steps) {
+                let Part { table, begin, end } = &mut self.part;
+                let ground = Ground { table, begin: *begin, end: *end };
+                match self.walk.make_room(placement, ground, key, most_steps) {
                     End::Room(steps) => {
                         self.counters.walked(steps);
                         self.stored += 1;
@@ -235,9 +186,6 @@ impl<T: Table> Work<T> {
                     End::Strayed | End::Copies => {}
                 }
                 self.leftovers.push((hash, value));
-                if self.is_full() {
-                    return;
-                }
             }
         }
     }
@@ -260,11 +208,14 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         Ok(Cut::new(&self.layout).map(|cut| cut.order))
     }
 
-    /// Stores all keys of a round, which are sorted in the order of this layout.
-    ///
-    /// If some key finds no place, others may have been stored: the caller must have kept the content, if
-    /// that is to be restored.
-    pub(super) fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
+    /// Stores all keys of a round, which are sorted in the order of this layout. If some find no place, says which
+    /// were not stored; all others were.
+    pub(super) fn insert_sorted(
+        &mut self,
+        keys: &Regions,
+        again: Again,
+        threads: usize,
+    ) -> Result<(), Unstored> {
         let cut = Cut::new(&self.layout).expect("keys are in the order of this layout");
         assert_eq!(keys.parts(), cut.order.parts, "keys are in the order of this layout");
         let threads = threads.min(cut.order.parts).min(1 + keys.len() / FEWEST);
@@ -277,9 +228,10 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 // content does not depend on which of them is first.
                 if work.is_full() || (again == Again::Store && some_full.load(Ordering::Relaxed)) {
                     some_full.store(true, Ordering::Relaxed);
-                    return;
+                    work.leftovers.extend(batch.keys());
+                    continue;
                 }
-                work.store(&self.placement, batch, again, stashed, self.layout.max_steps);
+                work.store(&self.placement, batch, again, stashed, (self.cpu, self.layout.max_steps));
             }
         });
         let full = works.iter().any(Work::is_full);
@@ -292,17 +244,21 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             words.push(work.part.table.into_words());
         }
         self.table = self.table.with_words(Words::join(words));
+        let mut left = leftovers.into_iter().chain(keys.spilled());
         if full {
             self.counters.failures += 1;
-            return Err(Full);
+            return Err(Unstored(left.collect()));
         }
-        leftovers.into_iter().chain(keys.spilled()).try_for_each(|(hash, value)| {
+        while let Some((hash, value)) = left.next() {
             let homes = self.placement.homes(hash);
             if again == Again::Skip && self.holds(homes) {
-                return Ok(());
+                continue;
             }
-            self.insert_at(hash, homes, value)
-        })
+            if self.insert_at(hash, homes, value).is_err() {
+                return Err(Unstored(core::iter::once((hash, value)).chain(left).collect()));
+            }
+        }
+        Ok(())
     }
 
     /// Takes the table apart; what stays behind is a table without words.

@@ -44,7 +44,7 @@ pub(crate) use sizing::Wish;
 
 use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Portable, Vectors, Work};
-use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed};
+use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed, Unstored};
 use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 use crate::reduce::Whole;
@@ -55,7 +55,7 @@ use place::{Homes, Place};
 use stash::{Kept, Stash};
 use table::Table;
 use tag::{Fingerprint, Side};
-use walk::{End, Walk};
+use walk::{End, Ground, Walk};
 
 /// Fan et al. 2014: XOR with a hash of the fingerprint, buckets.
 pub type ClassicCuckoo = Cuckoo<Xor, Slots>;
@@ -189,7 +189,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     fn make_room(&mut self, hash: KeyHash, homes: Homes, value: u16) -> Result<(), Full> {
         let key = (hash, homes.both(value));
         let most_steps = self.layout.max_steps;
-        let end = self.walk.make_room(&self.placement, &mut self.table, key, most_steps);
+        let ground = Ground { table: &mut self.table, begin: 0, end: self.layout.places };
+        let end = self.walk.make_room(&self.placement, ground, key, most_steps);
         if let End::Room(steps) = end {
             self.counters.walked(steps);
             return Ok(());
@@ -377,7 +378,7 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.order(keys, again)
     }
 
-    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Full> {
+    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Unstored> {
         self.insert_sorted(keys, again, threads)
     }
 

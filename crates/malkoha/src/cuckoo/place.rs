@@ -276,6 +276,12 @@ impl Signed {
         select_unpredictable(near, near_by, far)
     }
 
+    /// The place on the other side where some fingerprints are near, out of the way of those that are not.
+    #[inline(never)]
+    fn near_other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
+        Place(self.other_by::<Whole, true>(place.0, fingerprint, side))
+    }
+
     /// A place and a fingerprint, counted from 0, after all doublings.
     fn doubled(&self, mut place: u64, mut fingerprint: u64) -> (u64, u64) {
         for doubling in 0..self.doublings {
@@ -353,11 +359,10 @@ impl Placement for Signed {
 
     #[inline(always)]
     fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
-        Place(if self.near == 0 {
-            self.other_by::<Whole, false>(place.0, fingerprint, side)
-        } else {
-            self.other_by::<Whole, true>(place.0, fingerprint, side)
-        })
+        if self.near > 0 {
+            return self.near_other(place, fingerprint, side);
+        }
+        Place(self.other_by::<Whole, false>(place.0, fingerprint, side))
     }
 
     #[inline(always)]

@@ -31,7 +31,7 @@ use crate::bits::{Words, lanes};
 use super::layout::CuckooLayout;
 use super::place::{Homes, Place};
 use super::row::Row;
-use super::table::{Entry, Swap, Table, Walkable};
+use super::table::{Entry, Swap, Table};
 use super::tag::{Anatomy, Side, Tag};
 
 /// The most slots of a place, and so the most groups.
@@ -87,10 +87,8 @@ pub struct Slots {
     l: u32,
     /// A place is one load, which has all of it,
     one_load: bool,
-    /// and tags have no values.
+    /// and tags have no values and fields of whole bits.
     plain: bool,
-    /// Tags have neither values nor ranks.
-    simple: bool,
 }
 
 impl Slots {
@@ -166,8 +164,28 @@ impl Slots {
         }
     }
 
-    /// Takes one copy of an entry, with its value, out of its place.
+    /// What the lanes of a place of one load hold if they hold a key with a value, by side.
     #[inline(always)]
+    fn sought_by_side(&self, homes: Homes, value: u16) -> [u64; 2] {
+        let group = &self.groups[0];
+        let value = self.tag.raised(value).wrapping_mul(group.lanes.ones);
+        let base = group.base(homes.fingerprint.0).wrapping_add(value);
+        group.stamps.map(|stamps| base.wrapping_add(stamps))
+    }
+
+    /// [`put_in_either`](Table::put_in_either) for places of several groups.
+    #[inline(never)]
+    fn put_in_either_group(&mut self, homes: Homes, value: u16) -> bool {
+        homes.both(value).into_iter().any(|entry| self.put_in_groups(entry))
+    }
+
+    /// [`take_from_either`](Table::take_from_either) for places of several groups.
+    #[inline(never)]
+    fn take_from_either_group(&mut self, homes: Homes, value: u16) -> bool {
+        homes.both(value).into_iter().any(|entry| self.take(entry))
+    }
+
+    /// Takes one copy of an entry, with its value, out of its place.
     fn take(&mut self, entry: Entry) -> bool {
         let Some((at, _, lane)) = self.find_copy(entry) else { return false };
         self.write_lane(at, lane, 0);
@@ -204,8 +222,7 @@ impl Slots {
         let choose = |pair: [u64; 2]| select_unpredictable(here, pair[0], pair[1]);
         let shift = choose(shifts);
         let mask = (self.tag_mask << self.lane(marks)) << shift;
-        let others = choose(words) & !mask;
-        let word = if EMPTY { others } else { others | choose(sought) << shift & mask };
+        let word = if EMPTY { choose(words) & !mask } else { choose(words) | choose(sought) << shift & mask };
         self.words.store_back(choose(bits), word);
         true
     }
@@ -228,32 +245,27 @@ impl Slots {
     }
 
     #[inline(always)]
-    fn write(&mut self, place: Place, rank: u32, tag: Tag) {
-        self.write_lane(self.slot_bit(place, rank), 0, tag.0);
-    }
-
-    #[inline(always)]
     fn tag(&self, entry: Entry, rank: u32) -> Tag {
         self.tag.tag(entry.fingerprint, entry.side, u64::from(rank), entry.value)
     }
 
     /// The entry of a tag at a rank of a place.
-    #[inline(always)]
     fn entry(&self, place: Place, rank: u32, tag: Tag) -> Entry {
-        if self.simple {
-            let (fingerprint, side) = self.tag.fingerprint_and_side(tag);
-            return Entry { place, fingerprint, side, value: 0 };
-        }
         let (fingerprint, side, own_rank) = self.tag.parts(tag);
-        // A window that holds this slot may begin elsewhere; its tag says how far back. In a part of a table
-        // it may begin before the part, at a negative number so to speak, which the part sets right.
+        Entry { place: self.begin(place, rank, own_rank), fingerprint, side, value: self.tag.value(tag) }
+    }
+
+    /// The place of a tag that lies at a rank of a place. A window that holds this slot may begin elsewhere; its tag
+    /// says how far back. In a part of a table it may begin before the part, at a negative number so to speak, which
+    /// the part sets right.
+    #[inline(always)]
+    fn begin(&self, place: Place, rank: u32, own_rank: u64) -> Place {
         let begin = place.0.wrapping_add(u64::from(rank)).wrapping_sub(own_rank);
-        let place = if self.is_windowed() { Place(begin) } else { place };
-        Entry { place, fingerprint, side, value: self.tag.value(tag) }
+        if self.is_windowed() { Place(begin) } else { place }
     }
 }
 
-impl Walkable for Slots {
+impl Table for Slots {
     #[inline(always)]
     fn slots_per_place(&self) -> u32 {
         self.l
@@ -264,16 +276,11 @@ impl Walkable for Slots {
         self.stride < u64::from(self.place_bits())
     }
 
-    #[inline(always)]
-    fn covers(&self, _: Place) -> bool {
-        true
-    }
-
     fn count(&self, entry: Entry) -> u32 {
-        let differ = |lanes, group: &Group| (lanes ^ self.sought(group, entry)) & self.keys;
         if self.one_load {
             let group = &self.groups[0];
-            if group.marks(differ(self.words.load(self.bit(entry.place)), group)) == 0 {
+            let lanes = self.words.load(self.bit(entry.place)) ^ self.sought(group, entry);
+            if group.marks(lanes & self.keys) == 0 {
                 return 0;
             }
         }
@@ -282,8 +289,18 @@ impl Walkable for Slots {
     }
 
     #[inline(always)]
-    fn put(&mut self, entry: Entry) -> bool {
-        if !self.one_load {
+    fn resident<const PLAIN: bool>(&self, place: Place, rank: u32) -> Entry {
+        if !PLAIN {
+            return self.entry(place, rank, self.read(place, rank));
+        }
+        let tag = Tag(self.words.load(self.slot_bit(place, rank)) & self.tag_mask);
+        let (fingerprint, side, own_rank) = self.tag.fields(tag);
+        Entry { place: self.begin(place, rank, own_rank), fingerprint, side, value: 0 }
+    }
+
+    #[inline(always)]
+    fn put<const PLAIN: bool>(&mut self, entry: Entry) -> bool {
+        if !PLAIN {
             return self.put_in_groups(entry);
         }
         let group = &self.groups[0];
@@ -293,43 +310,34 @@ impl Walkable for Slots {
         if marks == 0 {
             return false;
         }
-        let tag = self.sought(group, entry) & self.tag_mask << self.lane(marks);
-        self.words.store_back(at, word | tag << shift);
+        let sought = group.sought(entry.fingerprint.0, entry.side);
+        self.words.store_back(at, word | (sought & self.tag_mask << self.lane(marks)) << shift);
         true
     }
 
-    /// The lanes, where they are one load.
-    type Look = u64;
-
     #[inline(always)]
-    fn look(&self, place: Place) -> u64 {
-        if self.one_load { self.words.load(self.bit(place)) } else { 0 }
-    }
-
-    #[inline(always)]
-    fn resident(&self, place: Place, lanes: u64, rank: u32) -> Entry {
-        let tag = if self.one_load {
-            Tag(lanes >> (rank * self.tag.bits) & self.tag_mask)
+    fn swap<const PLAIN: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let victim = self.resident::<PLAIN>(entry.place, rank);
+        let (at, lane) = (self.slot_bit(entry.place, rank), rank * self.tag.bits);
+        let (old, new) = if PLAIN {
+            let new = self.groups[0].sought(entry.fingerprint.0, entry.side) >> lane & self.tag_mask;
+            (self.words.load(at) & self.tag_mask, new)
         } else {
-            self.read(place, rank)
+            (self.read(entry.place, rank).0, self.tag(entry, rank).0)
         };
-        self.entry(place, rank, tag)
-    }
-
-    #[inline(always)]
-    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
-        let (old, new) = (self.read(entry.place, rank), self.tag(entry, rank));
-        self.write(entry.place, rank, new);
-        (self.entry(entry.place, rank, old), Swap { place: entry.place, rank, old, new })
+        if PLAIN {
+            self.words.store(at, self.tag_mask, new);
+        } else {
+            self.write_lane(at, 0, new);
+        }
+        (victim, Swap { place: entry.place, rank, old: Tag(old), new: Tag(new) })
     }
 
     fn undo(&mut self, swap: Swap) {
         debug_assert_eq!(self.read(swap.place, swap.rank), swap.new);
-        self.write(swap.place, swap.rank, swap.old);
+        self.write_lane(self.slot_bit(swap.place, swap.rank), 0, swap.old.0);
     }
-}
 
-impl Table for Slots {
     fn fits(layout: &CuckooLayout) -> bool {
         !layout.kind.is_sorted()
     }
@@ -368,8 +376,7 @@ impl Table for Slots {
             tag_mask: mask(tag.bits),
             l,
             one_load,
-            plain: one_load && tag.value_bits == 0,
-            simple: tag.value_bits == 0 && !layout.kind.is_windowed(),
+            plain: one_load && tag.value_bits == 0 && tag.has_fields(),
         }
     }
 
@@ -415,23 +422,19 @@ impl Table for Slots {
 
     #[inline(always)]
     fn put_in_either(&mut self, homes: Homes, value: u16) -> bool {
-        let [first, second] = homes.both(value);
         if !self.one_load {
-            return self.put(first) || self.put(second);
+            return self.put_in_either_group(homes, value);
         }
-        let group = &self.groups[0];
-        let sought = [self.sought(group, first), self.sought(group, second)];
+        let sought = self.sought_by_side(homes, value);
         self.write_in_either::<false>(homes, sought, |content, _| content)
     }
 
     #[inline(always)]
     fn take_from_either(&mut self, homes: Homes, value: u16) -> bool {
-        let [first, second] = homes.both(value);
         if !self.one_load {
-            return self.take(first) || self.take(second);
+            return self.take_from_either_group(homes, value);
         }
-        let group = &self.groups[0];
-        let sought = [self.sought(group, first), self.sought(group, second)];
+        let sought = self.sought_by_side(homes, value);
         self.write_in_either::<true>(homes, sought, |content, sought| content ^ sought)
     }
 

@@ -31,7 +31,7 @@ use super::layout::CuckooLayout;
 use super::place::{Homes, Place};
 use super::quadruples::{MOST_LANE, NUMBER_BITS, NUMBERS, decode, encode, spread_into};
 use super::row::Row;
-use super::table::{Entry, Swap, Table, Walkable};
+use super::table::{Entry, Swap, Table};
 use super::tag::{Anatomy, Side, Tag};
 
 /// How a search has the lanes of a bucket.
@@ -259,7 +259,7 @@ fn sort(tags: &mut [u64; 4]) {
     }
 }
 
-impl Walkable for SortedBuckets {
+impl Table for SortedBuckets {
     #[inline(always)]
     fn slots_per_place(&self) -> u32 {
         4
@@ -270,22 +270,36 @@ impl Walkable for SortedBuckets {
         false
     }
 
-    #[inline(always)]
-    fn covers(&self, _: Place) -> bool {
-        true
-    }
-
     fn count(&self, entry: Entry) -> u32 {
         self.of_key(entry).map(|_| 1).sum()
     }
 
     #[inline(always)]
-    fn put(&mut self, entry: Entry) -> bool {
+    fn resident<const PLAIN: bool>(&self, place: Place, rank: u32) -> Entry {
+        if !PLAIN {
+            return self.entry(place, Tag(self.load(place)[rank as usize]));
+        }
+        let bucket = self.words.load(self.bit(place));
+        let upper = decode(bucket) >> (4 * rank) & 15;
+        let rest = bucket >> NUMBER_BITS >> (rank * self.rest) & self.rest_mask;
+        let (fingerprint, side, _) = self.tag.fields(Tag(upper << self.rest | rest));
+        Entry { place, fingerprint, side, value: 0 }
+    }
+
+    #[inline(always)]
+    fn put<const PLAIN: bool>(&mut self, entry: Entry) -> bool {
+        if PLAIN {
+            // Empty slots come first; mostly there is none, and no need to look at the others.
+            let bucket = self.words.load(self.bit(entry.place));
+            if decode(bucket) & 15 | bucket >> NUMBER_BITS & self.rest_mask != 0 {
+                return false;
+            }
+        }
         let mut tags = self.load(entry.place);
-        // Empty slots come first; the tag goes from there to where it belongs.
         if tags[0] != Tag::EMPTY.0 {
             return false;
         }
+        // From the first slot the tag goes to where it belongs.
         tags[0] = self.tag(entry).0;
         for i in 0..3 {
             order(&mut tags, i, i + 1);
@@ -294,20 +308,8 @@ impl Walkable for SortedBuckets {
         true
     }
 
-    type Look = [u64; 4];
-
     #[inline(always)]
-    fn look(&self, place: Place) -> [u64; 4] {
-        self.load(place)
-    }
-
-    #[inline(always)]
-    fn resident(&self, place: Place, tags: [u64; 4], rank: u32) -> Entry {
-        self.entry(place, Tag(tags[rank as usize]))
-    }
-
-    #[inline(always)]
-    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+    fn swap<const PLAIN: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
         let mut tags = self.load(entry.place);
         let (old, new) = (Tag(tags[rank as usize]), self.tag(entry));
         tags[rank as usize] = new.0;
@@ -320,9 +322,7 @@ impl Walkable for SortedBuckets {
         let found = self.replace(swap.place, swap.new, swap.old);
         debug_assert!(found, "what was put in last is still there");
     }
-}
 
-impl Table for SortedBuckets {
     fn fits(layout: &CuckooLayout) -> bool {
         layout.kind.is_sorted()
     }
@@ -424,7 +424,7 @@ impl Table for SortedBuckets {
     #[inline(always)]
     fn put_in_either(&mut self, homes: Homes, value: u16) -> bool {
         let [first, second] = homes.both(value);
-        self.put(first) || self.put(second)
+        self.put::<false>(first) || self.put::<false>(second)
     }
 
     #[inline(always)]

@@ -46,49 +46,18 @@ pub struct Swap {
     pub(crate) new: Tag,
 }
 
-/// What a walk needs of a table, or of a part of one.
-pub trait Walkable {
-    /// Slots of a place.
-    fn slots_per_place(&self) -> u32;
-
-    /// Whether places overlap, so that one who lives in a place may also fit elsewhere in it.
-    fn is_windowed(&self) -> bool;
-
-    /// Whether this place may be touched; a part of a table does not have all.
-    fn covers(&self, place: Place) -> bool;
-
-    /// How many copies of an entry its place holds, with any values.
-    fn count(&self, entry: Entry) -> u32;
-
-    /// Puts an entry into an empty slot of its place; `false` if there is none.
-    fn put(&mut self, entry: Entry) -> bool;
-
-    /// What is known of a place after one look at it, as long as nothing there changes.
-    type Look: Copy;
-
-    /// Looks at a place that is full.
-    fn look(&self, place: Place) -> Self::Look;
-
-    /// What lies at `rank` of a place that was looked at.
-    fn resident(&self, place: Place, look: Self::Look, rank: u32) -> Entry;
-
-    /// Puts an entry in place of the tag at `rank` of its place, which is full. Returns the victim, as it lay,
-    /// and how to undo this.
-    fn swap(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);
-
-    /// Undoes the latest swap that has not been undone.
-    fn undo(&mut self, swap: Swap);
-}
-
 /// A table of places: [`Slots`](super::slots::Slots) or [`SortedBuckets`](super::sorted::SortedBuckets).
-pub trait Table: Walkable + Clone + Send + Sync + core::fmt::Debug + 'static {
+///
+/// What walks need has a parameter `PLAIN`, which is true only for tables that [are](Self::is_plain): there nothing is
+/// asked that has only one answer.
+pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Whether a layout is one of this table.
     fn fits(layout: &CuckooLayout) -> bool;
 
     /// The table for a layout that fits, in words that are as many as the layout needs.
     fn new(layout: &CuckooLayout, words: Words) -> Self;
 
-    /// Whether a place is one load and tags have no values.
+    /// Whether a place is one load, and tags have no values and fields of whole bits.
     fn is_plain(&self) -> bool;
 
     /// Whether one of its two places holds a key, with any value. No branch depends on the answer, which cannot
@@ -100,6 +69,28 @@ pub trait Table: Walkable + Clone + Send + Sync + core::fmt::Debug + 'static {
 
     /// [`holds`](Self::holds) for a row of keys: not 0 for those that are held.
     fn hold_row(&self, row: &Row) -> [u64; ROW];
+
+    /// Slots of a place.
+    fn slots_per_place(&self) -> u32;
+
+    /// Whether places overlap, so that one who lives in a place may also fit elsewhere in it.
+    fn is_windowed(&self) -> bool;
+
+    /// How many copies of an entry its place holds, with any values.
+    fn count(&self, entry: Entry) -> u32;
+
+    /// What lies at `rank` of a place that is full.
+    fn resident<const PLAIN: bool>(&self, place: Place, rank: u32) -> Entry;
+
+    /// Puts an entry into an empty slot of its place; `false` if there is none.
+    fn put<const PLAIN: bool>(&mut self, entry: Entry) -> bool;
+
+    /// Puts an entry in place of the tag at `rank` of its place, which is full. Returns the victim, as it lay,
+    /// and how to undo this.
+    fn swap<const PLAIN: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);
+
+    /// Undoes the latest swap that has not been undone.
+    fn undo(&mut self, swap: Swap);
 
     /// Puts a key into an empty slot of its first place, or else of its second; `false` if neither has one.
     fn put_in_either(&mut self, homes: Homes, value: u16) -> bool;

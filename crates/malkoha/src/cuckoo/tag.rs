@@ -152,12 +152,18 @@ impl Anatomy {
         if self.value_bits == 0 { 0 } else { (tag.0 >> (self.bits - self.value_bits)) as u16 }
     }
 
-    /// Takes a tag apart that has neither a value nor a rank.
+    /// Whether side, rank and fingerprint are fields of whole bits, as they are unless there are three ranks.
+    pub(crate) const fn has_fields(&self) -> bool {
+        self.step == 1
+    }
+
+    /// [`parts`](Self::parts) of a tag that has fields and no value.
     #[inline(always)]
-    pub(crate) const fn fingerprint_and_side(&self, tag: Tag) -> (Fingerprint, Side) {
-        debug_assert!(tag.0 != 0 && self.value_bits == 0 && self.ranks == 1, "nothing else is in it");
-        let side = if tag.0 >> self.unit_bits == 0 { Side::First } else { Side::Second };
-        (Fingerprint(tag.0 & (self.unit - 1)), side)
+    pub(crate) const fn fields(&self, tag: Tag) -> (Fingerprint, Side, u64) {
+        debug_assert!(tag.0 != 0 && self.value_bits == 0 && self.has_fields(), "not for all tags");
+        let stamp = tag.0 >> self.unit_bits;
+        let side = if stamp >= self.ranks { Side::Second } else { Side::First };
+        (Fingerprint(tag.0 & (self.unit - 1)), side, stamp & (self.ranks - 1))
     }
 
     /// Takes what a tag tells of its key apart; not for empty slots. Side first and rank 0 where they are not

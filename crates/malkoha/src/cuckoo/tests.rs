@@ -6,7 +6,7 @@ use super::place::{Homes, Place};
 use super::row::{Row, look_up_row};
 use super::slots::Slots;
 use super::sorted::SortedBuckets;
-use super::table::{Entry, Table, Walkable};
+use super::table::{Entry, Swap, Table};
 use super::tag::{Fingerprint, Side};
 use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
@@ -107,6 +107,22 @@ fn check<T: Table>(table: &T, homes: Homes, model: Model) {
     }
 }
 
+/// Puts an entry into its place, in one of the ways that the table has for it.
+fn put<T: Table>(table: &mut T, entry: Entry, stream: &mut Stream) -> bool {
+    let plainly = table.is_plain() && stream.below(2) == 0;
+    if plainly { table.put::<true>(entry) } else { table.put::<false>(entry) }
+}
+
+/// Puts an entry in place of another, in one of the ways that the table has for it.
+fn swap<T: Table>(table: &mut T, entry: Entry, rank: u32, stream: &mut Stream) -> (Entry, Swap) {
+    let victim = table.resident::<false>(entry.place, rank);
+    if !table.is_plain() || stream.below(2) == 0 {
+        return table.swap::<false>(entry, rank);
+    }
+    assert_eq!(table.resident::<true>(entry.place, rank), victim);
+    table.swap::<true>(entry, rank)
+}
+
 /// What a plain table says of a single key.
 struct PlainlyHolds<'a, T>(&'a T, Homes);
 
@@ -192,7 +208,7 @@ fn slots_against_naive(layout: &CuckooLayout) {
         let homes = homes(layout, &mut stream);
         let both = homes.both(entry.value).map(|entry| plain(layout, entry));
         match stream.below(7) {
-            0 | 1 => assert_eq!(table.put(entry), naive.put(entry)),
+            0 | 1 => assert_eq!(put(&mut table, entry, &mut stream), naive.put(entry)),
             2 => {
                 let expected = naive.put(both[0]) || naive.put(both[1]);
                 assert_eq!(table.put_in_either(homes, entry.value), expected);
@@ -210,7 +226,7 @@ fn slots_against_naive(layout: &CuckooLayout) {
                 let slot = naive.slot(entry.place, rank);
                 if let Some((victim, _)) = naive.slots[slot] {
                     let before = table.words().to_vec();
-                    let (evicted, swap) = table.swap(entry, rank as u32);
+                    let (evicted, swap) = swap(&mut table, entry, rank as u32, &mut stream);
                     assert_eq!(evicted, victim, "{layout:?}");
                     assert!(table.count(entry) > 0);
                     if stream.below(2) == 0 {
@@ -290,7 +306,8 @@ fn sorted_against_lists(layout: &CuckooLayout) {
             }
             2 if bucket.len() == 4 => {
                 let before = table.words().to_vec();
-                let (victim, swap) = table.swap(entry, stream.below(4) as u32);
+                let rank = stream.below(4) as u32;
+                let (victim, swap) = swap(&mut table, entry, rank, &mut stream);
                 let at = bucket.iter().position(|held| *held == victim).expect("a victim was there");
                 if stream.below(2) == 0 {
                     table.undo(swap);
@@ -307,7 +324,7 @@ fn sorted_against_lists(layout: &CuckooLayout) {
                 }
             }
             _ => {
-                assert_eq!(table.put(entry), bucket.len() < 4);
+                assert_eq!(put(&mut table, entry, &mut stream), bucket.len() < 4);
                 if bucket.len() < 4 {
                     bucket.push(entry);
                 }
@@ -414,7 +431,7 @@ fn audits_count_what_was_put_in() {
             let layout = layout(kind, bits, 64);
             let mut table = Slots::new(&layout, words_for(&layout));
             let mut stream = Stream::new(u64::from(bits));
-            let put = (0..200).filter(|_| table.put(entry(&layout, &mut stream))).count();
+            let put = (0..200).filter(|_| table.put::<false>(entry(&layout, &mut stream))).count();
             assert_eq!(audit(table.words(), &layout), Ok(put as u64), "{layout:?}");
         }
     }
@@ -422,7 +439,7 @@ fn audits_count_what_was_put_in() {
         let layout = layout(Kind::Sorted, bits, 700);
         let mut table = SortedBuckets::new(&layout, words_for(&layout));
         let mut stream = Stream::new(u64::from(bits));
-        let put = (0..2500).filter(|_| table.put(entry(&layout, &mut stream))).count();
+        let put = (0..2500).filter(|_| table.put::<false>(entry(&layout, &mut stream))).count();
         assert_eq!(audit(table.words(), &layout), Ok(put as u64), "{layout:?}");
     }
 }

@@ -14,8 +14,8 @@
 
 use crate::key::{KeyHash, mix};
 
-use super::place::Placement;
-use super::table::{Entry, Swap, Walkable};
+use super::place::{Place, Placement};
+use super::table::{Entry, Swap, Table};
 
 /// Picks victims: a fresh, cheap, deterministic stream for every walk.
 struct Picks(u64);
@@ -47,6 +47,53 @@ pub(crate) enum End {
     Strayed,
 }
 
+/// A table, or the part of it that a walk may touch: the places from `begin` to `end`, under their numbers in the
+/// whole. The words of the table are those of the part.
+pub(crate) struct Ground<'a, T> {
+    pub(crate) table: &'a mut T,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+}
+
+impl<T: Table> Ground<'_, T> {
+    #[inline(always)]
+    fn covers(&self, place: Place) -> bool {
+        // Those before the part count as far behind it: one comparison.
+        place.0.wrapping_sub(self.begin) < self.end - self.begin
+    }
+
+    #[inline(always)]
+    fn inside(&self, entry: Entry) -> Entry {
+        Entry { place: Place(entry.place.0.wrapping_sub(self.begin)), ..entry }
+    }
+
+    #[inline(always)]
+    fn outside(&self, entry: Entry) -> Entry {
+        // One who lives in the first slots may have its window begin before the part.
+        Entry { place: Place(entry.place.0.wrapping_add(self.begin)), ..entry }
+    }
+
+    fn has_only(&self, entry: Entry) -> bool {
+        self.table.count(self.inside(entry)) == self.table.slots_per_place()
+    }
+
+    #[inline(always)]
+    fn resident<const PLAIN: bool>(&self, place: Place, rank: u32) -> Entry {
+        self.outside(self.table.resident::<PLAIN>(Place(place.0 - self.begin), rank))
+    }
+
+    #[inline(always)]
+    fn put<const PLAIN: bool>(&mut self, entry: Entry) -> bool {
+        self.covers(entry.place) && self.table.put::<PLAIN>(self.inside(entry))
+    }
+
+    #[inline(always)]
+    fn swap<const PLAIN: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let (victim, swap) = self.table.swap::<PLAIN>(self.inside(entry), rank);
+        (self.outside(victim), swap)
+    }
+}
+
 /// The walk's memory, kept from walk to walk so that it is allocated once.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
@@ -55,15 +102,31 @@ pub(crate) struct Walk {
 
 impl Walk {
     /// Makes room for a key whose two places, `homes`, are full, and puts it there.
-    pub(crate) fn make_room<P: Placement, T: Walkable>(
+    pub(crate) fn make_room<P: Placement, T: Table>(
         &mut self,
         placement: &P,
-        table: &mut T,
+        ground: Ground<T>,
+        key: (KeyHash, [Entry; 2]),
+        most_steps: u32,
+    ) -> End {
+        if ground.table.is_plain() {
+            self.make_room_by::<P, T, true>(placement, ground, key, most_steps)
+        } else {
+            self.make_room_by::<P, T, false>(placement, ground, key, most_steps)
+        }
+    }
+
+    #[inline(never)]
+    fn make_room_by<P: Placement, T: Table, const PLAIN: bool>(
+        &mut self,
+        placement: &P,
+        mut ground: Ground<T>,
         (hash, homes): (KeyHash, [Entry; 2]),
         most_steps: u32,
     ) -> End {
-        let slots = table.slots_per_place();
-        if homes.iter().all(|home| table.count(*home) == slots) {
+        let slots = ground.table.slots_per_place();
+        let windowed = ground.table.is_windowed();
+        if ground.has_only(homes[0]) && ground.has_only(homes[1]) {
             return End::Copies;
         }
         let mut picks = Picks::new(hash);
@@ -72,27 +135,29 @@ impl Walk {
         let mut end = End::Tired;
         for step in 0..most_steps {
             let begin = picks.pick(slots);
-            let look = table.look(homeless.place);
-            for turn in begin..begin + slots {
-                // A remainder without a division, and without a branch at a point that cannot be foreseen.
-                let rank = turn.min(turn.wrapping_sub(slots));
-                let resident = table.resident(homeless.place, look, rank);
+            let mut rank = begin;
+            for _ in 0..slots {
+                let resident = ground.resident::<PLAIN>(homeless.place, rank);
                 // In a window of its own a resident may also fit beside where it is.
-                if (table.is_windowed() && table.put(resident)) || table.put(moved(placement, resident)) {
-                    table.swap(homeless, rank);
+                if (windowed && ground.put::<PLAIN>(resident))
+                    || ground.put::<PLAIN>(moved(placement, resident))
+                {
+                    ground.swap::<PLAIN>(homeless, rank);
                     return End::Room(u64::from(step) + 1);
                 }
+                // A remainder without a division, and without a branch at a point that cannot be foreseen.
+                rank = (rank + 1).min((rank + 1).wrapping_sub(slots));
             }
-            let (victim, swap) = table.swap(homeless, begin);
+            let (victim, swap) = ground.swap::<PLAIN>(homeless, begin);
             self.swaps.push(swap);
             homeless = moved(placement, victim);
-            if !table.covers(homeless.place) {
+            if !ground.covers(homeless.place) {
                 end = End::Strayed;
                 break;
             }
         }
         while let Some(swap) = self.swaps.pop() {
-            table.undo(swap);
+            ground.table.undo(swap);
         }
         end
     }

@@ -1,7 +1,7 @@
 //! Many keys at once, in the order that suits the memory.
 
 use super::{CHUNK, Filter};
-use crate::engine::Again;
+use crate::engine::{Again, Unstored};
 use crate::error::{Full, FullAt};
 use crate::key::{Key, KeyHash};
 use crate::regions::Regions;
@@ -97,7 +97,7 @@ impl Filter {
                 // One by one they need hardly any memory.
                 break;
             }
-            self.engine.insert_sorted(&regions, again, threads)?;
+            self.engine.insert_sorted(&regions, again, threads).map_err(|Unstored(_)| Full)?;
             keys = &keys[now..];
             values = &values[now.min(values.len())..];
         }

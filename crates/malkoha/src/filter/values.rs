@@ -64,8 +64,8 @@ impl Filter {
     /// If the lengths differ.
     pub fn insert_slice_with<K: Key>(&mut self, keys: &[K], values: &[u16]) -> Result<(), Error> {
         self.check_values(keys, values)?;
-        let mut done = 0;
-        self.each_mut(keys, |engine, hash| {
+        let mut done = self.insert_sorted((keys, values));
+        self.each_mut(&keys[done..], |engine, hash| {
             engine.insert_with(hash, values[done]).map_err(|error| at(error, done))?;
             done += 1;
             Ok(())
