@@ -1,14 +1,22 @@
 //! Bloom filters: `fastbloom` and `bloomfilter` (plain), `sbbf-rs` (split blocks of 32 bytes).
 
 use crate::mixer::{BuildMixer, mix};
-use crate::{Peer, Refused};
+use crate::{Peer, Refused, whole};
 
 type Fast = fastbloom::BloomFilter<BuildMixer>;
 type Plain = bloomfilter::Bloom<u64>;
 type SplitBlock = sbbf_rs_safe::Filter;
 
-/// Bits per key of the split-block filter, which takes no rate.
+/// Bits per key of the split-block filter where it is not told a rate.
 const SPLIT_BLOCK_BITS: usize = 16;
+
+/// More bits per key than this are not tried.
+const MOST_SPLIT_BLOCK_BITS: usize = 80;
+
+/// The keys for which a plain Bloom filter at its best takes so many bytes.
+pub(crate) fn plain_keys(bytes: u64, rate: f64) -> u64 {
+    whole(bytes as f64 * 8.0 * std::f64::consts::LN_2 / -rate.log2())
+}
 
 pub(crate) fn fastbloom(keys: usize, rate: f64) -> Box<dyn Peer> {
     Box::new(fastbloom::BloomFilter::with_false_pos(rate).hasher(BuildMixer::default()).expected_items(keys))
@@ -23,8 +31,38 @@ pub(crate) fn bloomfilter(keys: usize, rate: f64) -> Box<dyn Peer> {
     )
 }
 
-pub(crate) fn sbbf(keys: usize, _rate: f64) -> Box<dyn Peer> {
+pub(crate) fn sbbf_16(keys: usize, _rate: f64) -> Box<dyn Peer> {
     Box::new(SplitBlock::new(SPLIT_BLOCK_BITS, keys))
+}
+
+pub(crate) fn sbbf_16_keys(bytes: u64, _rate: f64) -> u64 {
+    bytes * 8 / SPLIT_BLOCK_BITS as u64
+}
+
+pub(crate) fn sbbf(keys: usize, rate: f64) -> Box<dyn Peer> {
+    Box::new(SplitBlock::new(split_block_bits(rate), keys))
+}
+
+pub(crate) fn sbbf_keys(bytes: u64, rate: f64) -> u64 {
+    bytes * 8 / split_block_bits(rate) as u64
+}
+
+/// The fewest whole bits per key, which is what the crate takes, whose rate is at most this one.
+fn split_block_bits(rate: f64) -> usize {
+    (1..MOST_SPLIT_BLOCK_BITS).find(|bits| split_block_rate(*bits) <= rate).unwrap_or(MOST_SPLIT_BLOCK_BITS)
+}
+
+/// The rate of blocks of eight words of 32 bits, in each of which a key sets one bit: the keys of a block are
+/// Poisson distributed.
+fn split_block_rate(bits_per_key: usize) -> f64 {
+    let mean = 256.0 / bits_per_key as f64;
+    let (mut share, mut unset, mut rate) = ((-mean).exp(), 1.0, 0.0);
+    for keys in 1..1000 {
+        share *= mean / f64::from(keys);
+        unset *= 31.0 / 32.0;
+        rate += share * (1.0f64 - unset).powi(8);
+    }
+    rate
 }
 
 impl Peer for Fast {

@@ -3,7 +3,15 @@
 
 use xorf::{BinaryFuse8, BinaryFuse16, Filter};
 
-use crate::{Peer, Refused};
+use crate::{Peer, Refused, whole};
+
+/// The keys for which fingerprints of so many bytes take about so many bytes together.
+pub(crate) fn keys<const FINGERPRINT_BYTES: u64>(bytes: u64, _rate: f64) -> u64 {
+    let slots = (bytes / FINGERPRINT_BYTES) as f64;
+    // The slots per key of the crate. They change so slowly that the logarithm of the slots serves for that of the
+    // keys.
+    whole(slots / (0.875 + 0.25 * 1e6f64.ln() / slots.ln()).max(1.125))
+}
 
 pub(crate) fn fuse8(_keys: usize, _rate: f64) -> Box<dyn Peer> {
     Box::new(Static::<BinaryFuse8> { filter: None })

@@ -4,6 +4,9 @@
 //! call serves many keys and the crate's own functions melt into the loop. All crates that let the caller
 //! choose the hash are given the same integer mixer (`mixer.rs`), so that comparisons are about tables and
 //! not about hashes; `bloomfilter` insists on `SipHash`, which its name here says.
+//!
+//! None of these crates answers for a slice of keys in one call, so peers are asked in one way only: one key
+//! after the other.
 
 mod bloom;
 mod cuckoo;
@@ -57,6 +60,17 @@ pub enum Filling {
     AllAtOnce,
 }
 
+/// Which rates a crate can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rates {
+    /// Any rate.
+    Any,
+    /// Rates down to this one; below, it would take several times the bits of others.
+    DownTo(f64),
+    /// None: its fingerprints or bits per key give it about this one.
+    Only(f64),
+}
+
 /// A peer that can be had: what it is called, and how to make one.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
@@ -67,24 +81,117 @@ pub struct Offer {
     /// The fewest cache lines that it reads to find a stored key: where plain Bloom filters need one for each
     /// of their hashes and binary fuse filters three, this says two, the most that the ruler measures.
     pub lines: usize,
+    /// Which rates it can be asked for.
+    pub rates: Rates,
+    /// The keys that fill so many bytes at this rate. Where slots come in powers of two, these are the keys of
+    /// the power whose bytes come nearest.
+    pub keys: fn(bytes: u64, rate: f64) -> u64,
     /// An empty filter for so many keys at this rate, as far as the crate lets one choose the rate.
     pub make: fn(keys: usize, rate: f64) -> Box<dyn Peer>,
 }
 
-/// All peers.
+impl Offer {
+    /// Of these rates, those under which it stands: every one that it can be asked for, or, if it has only one, the
+    /// lowest that this one meets.
+    #[must_use]
+    pub fn rates_among(&self, rates: &[f64]) -> Vec<f64> {
+        match self.rates {
+            Rates::Any => rates.to_vec(),
+            Rates::DownTo(least) => rates.iter().copied().filter(|rate| *rate >= least).collect(),
+            Rates::Only(own) => {
+                rates.iter().copied().filter(|rate| *rate >= own).min_by(f64::total_cmp).into_iter().collect()
+            }
+        }
+    }
+}
+
+/// All peers, each with one choice of its parameters.
 #[must_use]
 pub fn all() -> Vec<Offer> {
+    let mut offers = at_rates();
+    for offer in &mut offers {
+        if offer.name == "sbbf-rs" {
+            *offer = Offer {
+                name: "sbbf-rs 16 bits",
+                rates: Rates::Only(0.0014),
+                keys: bloom::sbbf_16_keys,
+                make: bloom::sbbf_16,
+                ..*offer
+            };
+        }
+    }
+    offers
+}
+
+/// All peers, with parameters that follow the rate as far as the crates let them.
+#[must_use]
+pub fn at_rates() -> Vec<Offer> {
     use Filling::{AllAtOnce, OneByOne};
-    let offer = |name, filling, lines, make| Offer { name, filling, lines, make };
+    use Rates::{Any, DownTo, Only};
     vec![
-        offer("cuckoofilter", OneByOne, 2, cuckoo::cuckoofilter),
-        offer("qfilter", OneByOne, 1, quotient::qfilter),
-        offer("fastbloom", OneByOne, 2, bloom::fastbloom),
-        offer("bloomfilter (SipHash)", OneByOne, 2, bloom::bloomfilter),
-        offer("sbbf-rs 16 bits", OneByOne, 1, bloom::sbbf),
-        offer("xorf fuse8", AllAtOnce, 2, fuse::fuse8),
-        offer("xorf fuse16", AllAtOnce, 2, fuse::fuse16),
+        Offer {
+            name: "cuckoofilter",
+            filling: OneByOne,
+            lines: 2,
+            rates: Only(0.031),
+            keys: cuckoo::keys,
+            make: cuckoo::cuckoofilter,
+        },
+        Offer {
+            name: "qfilter",
+            filling: OneByOne,
+            lines: 1,
+            rates: Any,
+            keys: quotient::keys,
+            make: quotient::qfilter,
+        },
+        Offer {
+            name: "fastbloom",
+            filling: OneByOne,
+            lines: 2,
+            rates: Any,
+            keys: bloom::plain_keys,
+            make: bloom::fastbloom,
+        },
+        Offer {
+            name: "bloomfilter (SipHash)",
+            filling: OneByOne,
+            lines: 2,
+            rates: Any,
+            keys: bloom::plain_keys,
+            make: bloom::bloomfilter,
+        },
+        Offer {
+            name: "sbbf-rs",
+            filling: OneByOne,
+            lines: 1,
+            rates: DownTo(1e-6),
+            keys: bloom::sbbf_keys,
+            make: bloom::sbbf,
+        },
+        Offer {
+            name: "xorf fuse8",
+            filling: AllAtOnce,
+            lines: 2,
+            rates: Only(2f64.powi(-8)),
+            keys: fuse::keys::<1>,
+            make: fuse::fuse8,
+        },
+        Offer {
+            name: "xorf fuse16",
+            filling: AllAtOnce,
+            lines: 2,
+            rates: Only(2f64.powi(-16)),
+            keys: fuse::keys::<2>,
+            make: fuse::fuse16,
+        },
     ]
+}
+
+/// A count that was computed as a floating-point number.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "keys of tables in memory")]
+fn whole(count: f64) -> u64 {
+    count as u64
 }
 
 #[cfg(test)]
@@ -111,6 +218,38 @@ mod tests {
             let bits_per_key = peer.bytes() as f64 * 8.0 / KEYS as f64;
             assert!((8.0..25.0).contains(&bits_per_key), "{} takes {bits_per_key} bits", offer.name);
         }
+    }
+
+    #[test]
+    fn the_rate_that_is_asked_for_is_kept_in_about_the_bytes_that_are_given() {
+        const BYTES: u64 = 1 << 18;
+        let strangers: Vec<u64> = (1 << 40..(1 << 40) + 1_000_000).collect();
+        for offer in at_rates() {
+            let rates = offer.rates_among(&[0.1, 0.05, 0.01, 0.001, 1e-4, 1e-6, 1e-9]);
+            assert!(!rates.is_empty(), "{} stands nowhere", offer.name);
+            for rate in rates {
+                let keys: Vec<u64> = (0..(offer.keys)(BYTES, rate)).collect();
+                let mut peer = (offer.make)(keys.len(), rate);
+                peer.insert(&keys).unwrap();
+                let share = peer.bytes() as f64 / BYTES as f64;
+                let powers = offer.name == "qfilter";
+                let range = if powers { 0.7..1.45 } else { 0.95..1.05 };
+                assert!(range.contains(&share), "{} at {rate} has {share} of the bytes", offer.name);
+                let measured = hits(&*peer, &strangers) as f64 / strangers.len() as f64;
+                assert!(measured <= 1.1 * rate + 3e-6, "{} at {rate}: {measured}", offer.name);
+            }
+        }
+    }
+
+    #[test]
+    fn those_with_one_rate_stand_under_the_lowest_that_it_meets() {
+        let among = |name: &str, rates: &[f64]| {
+            at_rates().into_iter().find(|offer| offer.name == name).unwrap().rates_among(rates)
+        };
+        assert_eq!(among("cuckoofilter", &[0.1, 0.05, 0.01]), [0.05]);
+        assert_eq!(among("xorf fuse16", &[0.1, 1e-4, 1e-6]), [1e-4]);
+        assert_eq!(among("sbbf-rs", &[0.1, 1e-6, 1e-9]), [0.1, 1e-6]);
+        assert!(among("cuckoofilter", &[0.001]).is_empty());
     }
 
     #[test]
