@@ -14,6 +14,7 @@ mod flow;
 mod limits;
 mod measure;
 mod memory;
+mod operation;
 mod papers;
 mod race;
 mod record;

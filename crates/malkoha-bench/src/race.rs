@@ -10,74 +10,53 @@
 //! key or does not find a stored one, the run ends; if a peer does, standard error says so.
 
 use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
 use malkoha::KeyHasher;
 
 use crate::access::{Access, Ruler, reduce};
-use crate::cli::SpeedArgs;
 use crate::contestants::{Contestant, Entry, Size, Way};
 use crate::measure::{self, Series};
 use crate::memory;
+use crate::operation::Operation;
 
 /// Where keys begin that are never stored: those that are looked up, and those that the rate is measured
 /// with.
 const ABSENT: u64 = 1 << 40;
 pub(crate) const STRANGERS: u64 = 1 << 41;
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    /// Filling an empty filter to the planned load.
-    Insert { way: Way, threads: usize },
-    /// Lookups, of which so many per cent are present.
-    Find { way: Way, percent: u64, threads: usize },
-    /// Removing stored keys from a full filter, as a slice.
-    Remove,
+/// How a race is run.
+#[derive(Clone, Debug)]
+pub(crate) struct Course {
+    /// Ways of filling our filters.
+    pub(crate) fill_by: Vec<Way>,
+    /// Turns of filling, of our filters and of peers.
+    pub(crate) fills: usize,
+    pub(crate) peer_fills: usize,
+    /// Turns of finds and removes.
+    pub(crate) repeats: usize,
+    /// Per cent of the keys looked up that are present.
+    pub(crate) present: Vec<u64>,
+    /// Keys that are looked up in one turn.
+    pub(crate) queries: usize,
+    /// Keys that were never stored, to measure the rate with.
+    pub(crate) strangers: usize,
+    /// Slices are found, and filters built, also with so many threads.
+    pub(crate) threads: usize,
+    /// Whether only finds count: filters are filled once, in the quickest way.
+    pub(crate) finds_only: bool,
+    /// Whether keys are removed in the end.
+    pub(crate) removes: bool,
 }
 
-impl Operation {
-    /// Where it stands in tables.
-    pub(crate) fn order(self) -> impl Ord {
-        match self {
-            Self::Insert { way, threads } => (0, threads, way as usize, 0),
-            Self::Find { way, percent, threads } => (1, threads, way as usize, percent),
-            Self::Remove => (2, 0, 0, 0),
+impl Course {
+    /// Turns in which an entry is filled.
+    fn fills_of(&self, entry: &Entry) -> usize {
+        match entry {
+            _ if self.finds_only => 1,
+            Entry::Ours { .. } => self.fills,
+            Entry::Peer { .. } => self.peer_fills,
         }
-    }
-
-    /// The same with another number of threads; removing has one.
-    pub(crate) fn with_threads(self, threads: usize) -> Self {
-        match self {
-            Self::Insert { way, .. } => Self::Insert { way, threads },
-            Self::Find { way, percent, .. } => Self::Find { way, percent, threads },
-            Self::Remove => Self::Remove,
-        }
-    }
-
-    pub(crate) fn threads(self) -> usize {
-        match self {
-            Self::Insert { threads, .. } | Self::Find { threads, .. } => threads,
-            Self::Remove => 1,
-        }
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let slice = |way: &Way| if *way == Way::OneByOne { "" } else { "[]" };
-        let name = match self {
-            Self::Insert { way: Way::Build, .. } => "build".to_owned(),
-            Self::Insert { way: Way::Unique, .. } => "unique[]".to_owned(),
-            Self::Insert { way, .. } => format!("insert{}", slice(way)),
-            Self::Find { way, percent, .. } => format!("find{} {percent}", slice(way)),
-            Self::Remove => "remove[]".to_owned(),
-        };
-        f.pad(&match self.threads() {
-            1 => name,
-            threads => format!("{name} x{threads}"),
-        })
     }
 }
 
@@ -153,7 +132,7 @@ fn failed(entry: &Entry, what: &str) -> Result<(), Box<dyn Error>> {
 
 /// The contestants, the ruler beside them and the keys.
 pub(crate) struct Race<'a> {
-    args: &'a SpeedArgs,
+    course: &'a Course,
     ruler: Ruler,
     lanes: Vec<Lane>,
     keys: Vec<u64>,
@@ -161,7 +140,7 @@ pub(crate) struct Race<'a> {
 }
 
 impl<'a> Race<'a> {
-    pub(crate) fn new(args: &'a SpeedArgs, size: Size, entries: &[Entry]) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn new(course: &'a Course, size: Size, entries: &[Entry]) -> Result<Self, Box<dyn Error>> {
         let lane = |entry: &Entry| {
             let filter = entry.make()?;
             let (name, keys) = (entry.name(), entry.keys());
@@ -169,11 +148,11 @@ impl<'a> Race<'a> {
             Ok::<_, Box<dyn Error>>(Lane { entry: *entry, filter, standing })
         };
         Ok(Self {
-            args,
+            course,
             ruler: Ruler::new(usize::try_from(size.bytes())?),
             lanes: entries.iter().map(lane).collect::<Result<_, _>>()?,
             keys: (0..entries.iter().map(Entry::keys).max().unwrap_or(0)).collect(),
-            answers: vec![false; args.queries],
+            answers: vec![false; course.queries],
         })
     }
 
@@ -183,34 +162,37 @@ impl<'a> Race<'a> {
         self.fill()?;
         self.rates();
         self.find()?;
-        self.remove()?;
+        if self.course.removes {
+            self.remove()?;
+        }
         Ok(self.lanes.into_iter().map(|lane| lane.standing).collect())
     }
 
     /// The limit at this moment, by as many keys as are looked up in one turn.
     fn limit(&mut self, access: Access, threads: usize) -> (Access, f64) {
-        (access, self.ruler.limit(access, self.args.queries / threads, threads))
+        (access, self.ruler.limit(access, self.course.queries / threads, threads))
     }
 
     fn fill(&mut self) -> Result<(), Box<dyn Error>> {
-        let turns = if self.args.finds_only { 1 } else { self.args.fills.unwrap_or(self.args.repeats) };
-        for turn in 1..=turns {
+        let turns_of = |lane: &Lane| self.course.fills_of(&lane.entry);
+        for turn in 1..=self.lanes.iter().map(turns_of).max().unwrap_or(0) {
             for at in 0..self.lanes.len() {
-                let mut limits = vec![(1, self.limit(Access::Modify, 1))];
-                if self.args.threads > 1 && !self.args.finds_only {
-                    limits.push((self.args.threads, self.limit(Access::Modify, self.args.threads)));
-                }
-                let Lane { entry, filter, standing } = &mut self.lanes[at];
-                if turn > 1 && matches!(entry, Entry::Peer { .. }) {
+                let turns = self.course.fills_of(&self.lanes[at].entry);
+                if turn > turns {
                     continue;
                 }
+                let mut limits = vec![(1, self.limit(Access::Modify, 1))];
+                if self.course.threads > 1 && !self.course.finds_only {
+                    limits.push((self.course.threads, self.limit(Access::Modify, self.course.threads)));
+                }
+                let Lane { entry, filter, standing } = &mut self.lanes[at];
                 eprintln!("  fill {turn} of {turns}: {}", standing.name);
-                let ways = entry.insert_ways(&self.args.fill_by);
+                let ways = entry.insert_ways(&self.course.fill_by);
                 let keys = &self.keys[..usize::try_from(entry.keys())?];
                 // Small filters are filled several times over, or the clock would see little but noise.
-                let rounds = u32::try_from((self.args.queries / keys.len().max(1)).clamp(1, 16))?;
+                let rounds = u32::try_from((self.course.queries / keys.len().max(1)).clamp(1, 16))?;
                 let quickest = ways.len() - 1;
-                let ways = &ways[if self.args.finds_only { quickest } else { 0 }..];
+                let ways = &ways[if self.course.finds_only { quickest } else { 0 }..];
                 for (way, (threads, limit)) in
                     ways.iter().flat_map(|way| limits.iter().map(move |limit| (way, *limit)))
                 {
@@ -239,7 +221,7 @@ impl<'a> Race<'a> {
         for Lane { entry, filter, standing } in &mut self.lanes {
             eprintln!("  rate: {}", standing.name);
             let (mut strangers, mut answers) = (Vec::new(), Vec::new());
-            let (mut hits, count) = (0usize, self.args.strangers as u64);
+            let (mut hits, count) = (0usize, self.course.strangers as u64);
             let way = *entry.find_ways().last().expect("every filter can be asked");
             for start in (0..count).step_by(usize::try_from(CHUNK).unwrap_or(usize::MAX)) {
                 strangers.clear();
@@ -256,13 +238,16 @@ impl<'a> Race<'a> {
     fn find(&mut self) -> Result<(), Box<dyn Error>> {
         // Every contestant is asked for the same keys: of those that the smallest holds.
         let stored = self.lanes.iter().map(|lane| lane.standing.keys).min().unwrap_or(0);
-        let queries =
-            self.args.present.iter().map(|percent| (*percent, queries(self.args.queries, stored, *percent)));
+        let queries = self
+            .course
+            .present
+            .iter()
+            .map(|percent| (*percent, queries(self.course.queries, stored, *percent)));
         let queries: Vec<_> = queries.collect();
-        let mut asked = [(Way::OneByOne, 1), (Way::Slice, 1), (Way::Slice, self.args.threads)].to_vec();
+        let mut asked = [(Way::OneByOne, 1), (Way::Slice, 1), (Way::Slice, self.course.threads)].to_vec();
         asked.dedup();
-        for turn in 1..=self.args.repeats {
-            eprintln!("  find {turn} of {}", self.args.repeats);
+        for turn in 1..=self.course.repeats {
+            eprintln!("  find {turn} of {}", self.course.repeats);
             for (way, threads) in &asked {
                 for (percent, keys) in &queries {
                     self.find_turn(
@@ -297,14 +282,14 @@ impl<'a> Race<'a> {
 
     fn remove(&mut self) -> Result<(), Box<dyn Error>> {
         let stored = self.lanes.iter().map(|lane| lane.standing.keys).min().unwrap_or(0);
-        let removed = self.args.queries.min(usize::try_from(stored)? / self.args.repeats.max(1));
-        for turn in 0..self.args.repeats {
-            eprintln!("  remove {} of {}", turn + 1, self.args.repeats);
+        let removed = self.course.queries.min(usize::try_from(stored)? / self.course.repeats.max(1));
+        for turn in 0..self.course.repeats {
+            eprintln!("  remove {} of {}", turn + 1, self.course.repeats);
             let limit = self.limit(Access::Modify, 1);
             let keys = &self.keys[turn * removed..][..removed];
             for lane in &mut self.lanes {
                 // Keys that were seen and not stored cannot be removed.
-                if lane.entry.insert_ways(&self.args.fill_by).last() == Some(&Way::Unique) {
+                if lane.entry.insert_ways(&self.course.fill_by).last() == Some(&Way::Unique) {
                     continue;
                 }
                 warm(&*lane.filter, Way::OneByOne, keys, &mut self.answers);

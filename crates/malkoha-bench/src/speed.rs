@@ -6,7 +6,8 @@ use crate::access::Access;
 use crate::cli::SpeedArgs;
 use crate::contestants::{Entry, Size};
 use crate::memory::use_pages;
-use crate::race::{Operation, Outcome, Race, Standing};
+use crate::operation::Operation;
+use crate::race::{Course, Outcome, Race, Standing};
 use crate::table::{Cell, Table};
 use crate::wish::Choice;
 
@@ -25,15 +26,34 @@ pub(crate) fn settled(mut args: SpeedArgs) -> SpeedArgs {
     args
 }
 
+impl From<&SpeedArgs> for Course {
+    fn from(args: &SpeedArgs) -> Self {
+        Self {
+            fill_by: args.fill_by.clone(),
+            fills: args.fills.unwrap_or(args.repeats),
+            // They take longest.
+            peer_fills: 1,
+            repeats: args.repeats,
+            present: args.present.clone(),
+            queries: args.queries,
+            strangers: args.strangers,
+            threads: args.threads,
+            finds_only: args.finds_only,
+            removes: true,
+        }
+    }
+}
+
 /// Measures everything.
 pub(crate) fn run(args: &SpeedArgs) -> Result<Vec<Standing>, Box<dyn Error>> {
     use_pages(args.pages);
+    let course = Course::from(args);
     let mut standings = Vec::new();
     for size in &args.sizes {
         let entries = entries(args, *size)?;
         for group in groups(args, *size, &entries) {
             eprintln!("speed: {} slots, {} filters on {} pages", size.0, group.len(), args.pages);
-            standings.extend(Race::new(args, *size, group)?.run()?);
+            standings.extend(Race::new(&course, *size, group)?.run()?);
         }
     }
     Ok(standings)

@@ -3,7 +3,7 @@
 use clap::Parser;
 
 use crate::cli::{Cli, Command};
-use crate::race::Operation;
+use crate::operation::Operation;
 use crate::table::{Cell, Table};
 use crate::{limits, scale, speed, store};
 

@@ -8,8 +8,8 @@ use super::layouts::{self, Layout, NAMES};
 use super::races;
 use crate::contestants::Way;
 use crate::measure;
+use crate::operation::Operation;
 use crate::papers::{Exhibit, Paper, Piece, Size};
-use crate::race::Operation;
 use crate::record::{Record, Row};
 use crate::table::{Cell, Table};
 

@@ -6,7 +6,8 @@ use clap::Parser;
 
 use super::layouts::Layout;
 use crate::cli::{Cli, Command};
-use crate::race::{Operation, Standing};
+use crate::operation::Operation;
+use crate::race::Standing;
 use crate::speed;
 
 /// Lets layouts race at rate 2^-k, with arguments as `speed` has them.

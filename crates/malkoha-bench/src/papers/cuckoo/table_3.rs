@@ -7,8 +7,8 @@ use malkoha::theory;
 use super::layouts::{self, Layout, NAMES};
 use super::races;
 use crate::contestants::Way;
+use crate::operation::Operation;
 use crate::papers::{Exhibit, Paper, Piece, Size};
-use crate::race::Operation;
 use crate::record::Record;
 use crate::table::{Cell, Table};
 
