@@ -106,9 +106,11 @@ pub(crate) struct LimitsArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SpeedArgs {
-    /// Filters: a kind, perhaps with @k for rate 2^-k (otherwise slots have 16 bits) and with one of +near
-    /// (96 of 256 other places in the same cache line), +nearN (N of 256, in more lines if need be), +whole,
-    /// +dense, +random, +distinct or +spread; `all` is every kind there is.
+    /// Filters: a kind, perhaps with @k for rate 2^-k or with @ and the rate itself, as in @1e-4 (otherwise
+    /// slots have 16 bits), with one of +near (96 of 256 other places in the same cache line), +nearN (N of
+    /// 256, in more lines if need be), +whole, +dense, +random, +distinct or +spread, with +loadF (filled to
+    /// the share F of the slots) and with +typed (asked by its own type, one by one); `all` is every kind there
+    /// is.
     #[arg(
         long,
         value_delimiter = ',',

@@ -8,7 +8,8 @@ use malkoha::{Filter, FullAt, Inserted, Kind, Spec};
 use malkoha_bench_peers::{Filling, Offer, Peer};
 
 use crate::access::Access;
-use crate::wish::Wish;
+use crate::typed;
+use crate::wish::{Face, Wish};
 
 /// Bits of a slot, unless a rate is asked for. Sizes are counted in slots of this width.
 pub(crate) const SLOT_BITS: u64 = 16;
@@ -77,8 +78,8 @@ pub(crate) trait Contestant: Sync {
 pub(crate) enum Entry {
     /// One of ours, its spec, the keys it is planned for and its bytes.
     Ours { wish: Wish, spec: Spec, keys: u64, bytes: u64 },
-    /// One of others.
-    Peer { offer: Offer, keys: u64 },
+    /// One of others, the keys and the rate that it is made for, and about its bytes.
+    Peer { offer: Offer, keys: u64, rate: f64, bytes: u64 },
 }
 
 impl Entry {
@@ -93,7 +94,8 @@ impl Entry {
     pub(crate) fn peer(offer: Offer, size: Size) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the slots")]
         let keys = (size.0 as f64 * PEER_LOAD) as u64;
-        Self::Peer { offer, keys }
+        // The rate that slots of 16 bits in buckets of 4 give, for those that can choose.
+        Self::Peer { offer, keys, rate: 2f64.powi(-13), bytes: keys * 20 / 8 }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -113,8 +115,7 @@ impl Entry {
     /// About how many bytes it will take.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::Ours { bytes, .. } => *bytes,
-            Self::Peer { keys, .. } => keys * 20 / 8,
+            Self::Ours { bytes, .. } | Self::Peer { bytes, .. } => *bytes,
         }
     }
 
@@ -130,12 +131,12 @@ impl Entry {
     /// The ways in which it takes keys, the quickest last: of several, those that are asked for.
     pub(crate) fn insert_ways(&self, asked: &[Way]) -> Vec<Way> {
         match self {
-            Self::Ours { .. } => {
+            Self::Ours { wish, .. } if wish.face() == Face::Filter => {
                 let all = [Way::OneByOne, Way::Slice, Way::Unique, Way::Build];
                 all.into_iter().filter(|way| asked.contains(way)).collect()
             }
             Self::Peer { offer, .. } if offer.filling == Filling::AllAtOnce => vec![Way::Build],
-            Self::Peer { .. } => vec![Way::OneByOne],
+            _ => vec![Way::OneByOne],
         }
     }
 
@@ -147,18 +148,18 @@ impl Entry {
     /// The ways in which it answers, the quickest last.
     pub(crate) fn find_ways(&self) -> &'static [Way] {
         match self {
-            Self::Ours { .. } => &[Way::OneByOne, Way::Slice],
-            Self::Peer { .. } => &[Way::OneByOne],
+            Self::Ours { wish, .. } if wish.face() == Face::Filter => &[Way::OneByOne, Way::Slice],
+            _ => &[Way::OneByOne],
         }
     }
 
     /// An empty filter.
     pub(crate) fn make(&self) -> Result<Box<dyn Contestant>, Box<dyn Error>> {
         Ok(match self {
+            Self::Ours { wish, spec, .. } if wish.face() == Face::Typed => typed::make(&spec.plan()?)?,
             Self::Ours { spec, .. } => Box::new(Ours { spec: *spec, filter: spec.build()? }),
-            Self::Peer { offer, keys } => {
-                // The rate that slots of 16 bits in buckets of 4 give, for those that can choose.
-                Box::new(Theirs((offer.make)(usize::try_from(*keys)?, 2f64.powi(-13))))
+            Self::Peer { offer, keys, rate, .. } => {
+                Box::new(Theirs((offer.make)(usize::try_from(*keys)?, *rate)))
             }
         })
     }
@@ -252,6 +253,8 @@ mod tests {
             ("sorted@8+whole", "sorted@8+whole", 10.0),
             ("flexible:4+near", "flexible:4@13+near96", 16.0),
             ("sorted+dense", "sorted@14+dense", 16.0),
+            ("flexible:4@13+load0.95+typed", "flexible:4@13+load0.95+typed", 16.0),
+            ("flexible:4@1e-3", "flexible:4@1e-3", 13.0),
         ] {
             let Choice::One(wish) = text.parse().unwrap() else { panic!("{text} is one kind") };
             assert_eq!(wish.to_string(), name);
@@ -267,7 +270,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", "cuckoo", "sorted@", "sorted+far", "sorted+near999"] {
+        for text in ["", "cuckoo", "sorted@", "sorted@0", "sorted@-3", "sorted+far", "sorted+near999"] {
+            assert!(text.parse::<Choice>().is_err(), "{text:?}");
+        }
+        for text in ["sorted+load", "sorted+near+dense", "bloom+typed", "sorted+", "classic:4+typed"] {
             assert!(text.parse::<Choice>().is_err(), "{text:?}");
         }
         for text in ["", "l1", "2^", "2^99", "5"] {

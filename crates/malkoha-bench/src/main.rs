@@ -25,6 +25,7 @@ mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod wish;
 
 use std::error::Error;

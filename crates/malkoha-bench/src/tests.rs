@@ -3,6 +3,7 @@
 use clap::Parser;
 
 use crate::cli::{Cli, Command};
+use crate::contestants::Way;
 use crate::operation::Operation;
 use crate::table::{Cell, Table};
 use crate::{limits, scale, speed, store};
@@ -60,6 +61,28 @@ fn a_small_memory_makes_several_groups() {
         standings.iter().map(|standing| &standing.name[..]).collect::<Vec<_>>(),
         ["sorted@14", "flexible:4@13"]
     );
+}
+
+#[test]
+fn typed_filters_race_beside_the_others() {
+    let line =
+        "bench speed --sizes 2^13 --kinds flexible:4,flexible:4+typed,blocked:1@8+spread+typed --repeats 2";
+    let Command::Speed(args) = command(&format!("{line} --queries 2000 --strangers 1000 --threads 2")) else {
+        panic!()
+    };
+    for standing in speed::run(&args).unwrap() {
+        let slices = Operation::Find { way: Way::Slice, percent: 50, threads: 1 };
+        let single = Operation::Find { way: Way::OneByOne, percent: 50, threads: 1 };
+        assert!(standing.outcome(single).is_some(), "{}", standing.name);
+        assert_eq!(
+            standing.outcome(slices).is_none(),
+            standing.name.ends_with("+typed"),
+            "{}",
+            standing.name
+        );
+        let removes = standing.outcome(Operation::Remove).is_some();
+        assert_eq!(removes, standing.name.starts_with("flexible"), "{}", standing.name);
+    }
 }
 
 #[test]

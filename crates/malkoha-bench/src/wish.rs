@@ -6,6 +6,7 @@ use std::str::FromStr;
 use malkoha::{Kind, Offsets, Pattern, Spec, theory};
 
 use crate::contestants::SLOT_BITS;
+use crate::typed;
 
 /// One of our filters: `all`, or a kind with the options that `speed --help` explains.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,12 +17,24 @@ pub(crate) enum Choice {
     One(Wish),
 }
 
-/// A kind, its k and its variant.
+/// A kind, its rate, and what is not as it is by default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Wish {
     pub(crate) kind: Kind,
-    k: f64,
+    aim: Aim,
     variant: Variant,
+    /// The load when all keys are in, if it is not the planned one.
+    load: Option<f64>,
+    face: Face,
+}
+
+/// The rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Aim {
+    /// 2 to the minus this power.
+    Power(f64),
+    /// The rate itself.
+    Rate(f64),
 }
 
 /// What is not as it is by default.
@@ -31,6 +44,15 @@ enum Variant {
     Offsets(Offsets),
     Dense,
     Pattern(Pattern),
+}
+
+/// How the program sees a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    /// As a `Filter`, which takes keys and hides the kind.
+    Filter,
+    /// By its own type, which takes hashes and melts into the loop.
+    Typed,
 }
 
 impl Choice {
@@ -57,18 +79,39 @@ impl FromStr for Choice {
         if text == "all" {
             return Ok(Self::All);
         }
-        let (rest, variant) = match text.split_once('+') {
-            None => (text, Variant::Default),
-            Some((rest, variant)) => (rest, variant.parse()?),
+        let mut parts = text.split('+');
+        let kind = parts.next().unwrap_or_default();
+        let (kind, aim) = match kind.split_once('@') {
+            None => (kind, None),
+            Some((kind, aim)) => (kind, Some(aim.parse()?)),
         };
-        let (kind, k) = match rest.split_once('@') {
-            None => (rest, None),
-            Some((kind, k)) => {
-                (kind, Some(k.parse().map_err(|_| format!("{k:?} is no k, as in sorted@14"))?))
-            }
-        };
-        let wish = Wish::new(kind.parse().map_err(|error: malkoha::Error| error.to_string())?);
-        Ok(Self::One(Wish { k: k.unwrap_or(wish.k), variant, ..wish }))
+        let mut wish = Wish::new(kind.parse().map_err(|error: malkoha::Error| error.to_string())?);
+        wish.aim = aim.unwrap_or(wish.aim);
+        parts.try_for_each(|option| wish.set(option))?;
+        Ok(Self::One(wish))
+    }
+}
+
+impl FromStr for Aim {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(Self::Rate(rate)),
+            Ok(power) if power >= 1.0 => Ok(Self::Power(power)),
+            _ => Err(format!(
+                "{text:?} is no rate; write k for 2^-k or the rate itself, as in sorted@14 or sorted@1e-4"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Aim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Power(power) => write!(f, "{power}"),
+            Self::Rate(rate) => write!(f, "{rate:e}"),
+        }
     }
 }
 
@@ -87,7 +130,8 @@ impl FromStr for Variant {
                 let share = text.strip_prefix("near").and_then(|share| share.parse().ok());
                 let share = share.ok_or_else(|| {
                     format!(
-                        "{text:?} is no variant; write near, near64, whole, dense, random, distinct or spread"
+                        "{text:?} is no option; write near, near64, whole, dense, random, distinct, spread, \
+                         load0.95 or typed"
                     )
                 })?;
                 Self::Offsets(Offsets::Near(share))
@@ -110,7 +154,7 @@ impl fmt::Display for Variant {
 
 impl fmt::Display for Wish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{}@{}{}", self.kind, self.k, self.variant))
+        f.pad(&format!("{}@{}{}", self.kind, self.aim, self.options()))
     }
 }
 
@@ -122,11 +166,45 @@ impl Wish {
         } else {
             (SLOT_BITS as f64 - theory::bits_per_key(kind, 0.0, 1.0)).floor()
         };
-        Self { kind, k, variant: Variant::Default }
+        Self { kind, aim: Aim::Power(k), variant: Variant::Default, load: None, face: Face::Filter }
+    }
+
+    /// Adds what stands after a plus.
+    fn set(&mut self, option: &str) -> Result<(), String> {
+        if option == "typed" {
+            if !typed::has(self.kind) {
+                let kind = self.kind;
+                return Err(format!(
+                    "{kind} is not measured by its type; flexible, windowed, sorted and blocked are"
+                ));
+            }
+            self.face = Face::Typed;
+        } else if let Some(load) = option.strip_prefix("load") {
+            let load = load.parse().map_err(|_| format!("{load:?} is no load; write one as in load0.95"))?;
+            self.load = Some(load);
+        } else if self.variant == Variant::Default {
+            self.variant = option.parse()?;
+        } else {
+            return Err(format!("a filter has one variant; leave out +{option} or {}", self.variant));
+        }
+        Ok(())
+    }
+
+    fn options(&self) -> String {
+        let load = self.load.map_or(String::new(), |load| format!("+load{load}"));
+        let typed = if self.face == Face::Typed { "+typed" } else { "" };
+        format!("{}{load}{typed}", self.variant)
+    }
+
+    pub(crate) fn face(&self) -> Face {
+        self.face
     }
 
     fn rate(&self) -> f64 {
-        2f64.powf(-self.k)
+        match self.aim {
+            Aim::Power(k) => 2f64.powf(-k),
+            Aim::Rate(rate) => rate,
+        }
     }
 
     /// The spec for as many keys as fit so many bytes at the planned load.
@@ -143,6 +221,7 @@ impl Wish {
 
     fn complete(&self, spec: Spec) -> Spec {
         let spec = spec.kind(self.kind);
+        let spec = self.load.map_or(spec, |load| spec.load(load));
         match self.variant {
             Variant::Default => spec,
             Variant::Offsets(offsets) => spec.offsets(offsets),
