@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::contestants::{Size, Way};
 use crate::memory::PageSize;
+use crate::rates::{Rate, without_rate};
 use crate::wish::Choice;
 
 /// What malkoha's filters cost, beside what this machine allows and what other filters cost.
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Limits(LimitsArgs),
     /// Inserts, finds and removes per second, as numbers and as fractions of the limit.
     Speed(SpeedArgs),
+    /// What a rate costs: inserts and finds per second at the rates that people use, in tables of equal bytes.
+    Rates(RatesArgs),
     /// What a key costs as filters grow.
     Scale(ScaleArgs),
     /// Saving, opening and mapping, beside a plain copy of the same bytes.
@@ -170,6 +173,56 @@ pub(crate) struct SpeedArgs {
     /// Two minutes: fewer kinds and turns, fewer keys, and a table of 32 MiB for memory.
     #[arg(long)]
     pub(crate) quick: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RatesArgs {
+    /// Filters, written as for `speed`, but without a rate.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_parser = without_rate,
+        default_value = "sorted,windowed:2,flexible:4,flexible:4+typed,flexible:4+load0.95,\
+                         flexible:4+load0.95+typed,blocked:1,blocked:1+spread,blocked:1+spread+typed,bloom"
+    )]
+    pub(crate) kinds: Vec<Choice>,
+
+    /// Rates of false positives, as in 0.1% or 1e-6.
+    #[arg(long, value_delimiter = ',', default_value = "10%,5%,1%,0.1%,1e-4,1e-6,1e-9")]
+    pub(crate) rates: Vec<Rate>,
+
+    /// Sizes, written as for `speed`.
+    #[arg(long, value_delimiter = ',', default_value = "l2,dram")]
+    pub(crate) sizes: Vec<Size>,
+
+    /// Turns of finds.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) repeats: usize,
+
+    /// Turns of filling, which takes much longer; as many as --repeats unless told.
+    #[arg(long)]
+    pub(crate) fills: Option<usize>,
+
+    /// Keys that are looked up in one turn.
+    #[arg(long, default_value_t = 4 << 20)]
+    pub(crate) queries: usize,
+
+    /// Keys that were never stored, to measure the rate with.
+    #[arg(long, default_value_t = 16 << 20)]
+    pub(crate) strangers: usize,
+
+    /// Pages under all tables, those of peers and of the ruler included.
+    #[arg(long, default_value = "huge")]
+    pub(crate) pages: PageSize,
+
+    /// Without published filters of other authors.
+    #[arg(long)]
+    pub(crate) no_peers: bool,
+
+    /// GiB for all tables that are compared in turns; more of them are measured in several groups, each of
+    /// whole rates.
+    #[arg(long, default_value_t = 8.0)]
+    pub(crate) memory: f64,
 }
 
 #[derive(Clone, Debug, Args)]

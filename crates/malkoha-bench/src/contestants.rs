@@ -98,10 +98,32 @@ impl Entry {
         Self::Peer { offer, keys, rate: 2f64.powi(-13), bytes: keys * 20 / 8 }
     }
 
+    /// A peer that fills a size at this rate.
+    pub(crate) fn peer_at_rate(offer: Offer, rate: f64, size: Size) -> Self {
+        let bytes = size.bytes();
+        Self::Peer { offer, keys: (offer.keys)(bytes, rate), rate, bytes }
+    }
+
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Ours { wish, .. } => wish.to_string(),
             Self::Peer { offer, .. } => offer.name.to_owned(),
+        }
+    }
+
+    /// The name without the rate.
+    pub(crate) fn name_at_any_rate(&self) -> String {
+        match self {
+            Self::Ours { wish, .. } => wish.name_at_any_rate(),
+            Self::Peer { .. } => self.name(),
+        }
+    }
+
+    /// The rate that it is asked for.
+    pub(crate) fn rate(&self) -> f64 {
+        match self {
+            Self::Ours { wish, .. } => wish.rate(),
+            Self::Peer { rate, .. } => *rate,
         }
     }
 
@@ -163,6 +185,24 @@ impl Entry {
             }
         })
     }
+}
+
+/// Joins parts, whose entries stay together, to groups that fit so many GiB with the ruler and the keys.
+pub(crate) fn groups(parts: Vec<Vec<Entry>>, size: Size, gibibytes: f64) -> Vec<Vec<Entry>> {
+    let fits = |group: &[Entry], part: &[Entry]| {
+        let entries = || group.iter().chain(part);
+        let tables: u64 = entries().map(Entry::bytes).sum();
+        let keys = entries().map(Entry::keys).max().unwrap_or(0);
+        (size.bytes() + tables + 8 * keys) as f64 <= gibibytes * f64::from(1 << 30)
+    };
+    let mut groups: Vec<Vec<Entry>> = Vec::new();
+    for part in parts {
+        match groups.last_mut() {
+            Some(group) if fits(group, &part) => group.extend(part),
+            _ => groups.push(part),
+        }
+    }
+    groups
 }
 
 /// Stores the keys that the filter does not already report, and returns how many it stored.

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release -p malkoha-bench -- limits
 //! cargo run --release -p malkoha-bench -- speed --quick --peers
+//! cargo run --release -p malkoha-bench -- rates --sizes l2
 //! cargo run --release -p malkoha-bench -- scale
 //! cargo run --release -p malkoha-bench -- store
 //! ```
@@ -17,6 +18,7 @@ mod memory;
 mod operation;
 mod papers;
 mod race;
+mod rates;
 mod record;
 mod scale;
 mod speed;
@@ -34,7 +36,7 @@ use std::io::{self, Write};
 use clap::Parser;
 
 use crate::cli::{Cli, Command};
-use crate::record::Origin;
+use crate::record::{Origin, Record};
 use crate::table::Table;
 
 #[global_allocator]
@@ -53,6 +55,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         Command::Speed(args) => {
             let results = speed::run(&speed::settled(args))?;
             (speed::summary(&results), speed::table(&results))
+        }
+        Command::Rates(args) => {
+            let recorded = rates::table(&rates::run(&args)?);
+            (tables::rates::tables(&Record::of(&recorded, &origin)?), recorded)
         }
         Command::Scale(args) => alike(scale::run(&args)?),
         Command::Tables(_) | Command::All(_) => unreachable!("dealt with above"),

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use crate::access::Access;
 use crate::cli::SpeedArgs;
-use crate::contestants::{Entry, Size};
+use crate::contestants::{Entry, Size, groups};
 use crate::memory::use_pages;
 use crate::operation::Operation;
 use crate::race::{Course, Outcome, Race, Standing};
@@ -50,10 +50,10 @@ pub(crate) fn run(args: &SpeedArgs) -> Result<Vec<Standing>, Box<dyn Error>> {
     let course = Course::from(args);
     let mut standings = Vec::new();
     for size in &args.sizes {
-        let entries = entries(args, *size)?;
-        for group in groups(args, *size, &entries) {
+        let each = entries(args, *size)?.into_iter().map(|entry| vec![entry]).collect();
+        for group in groups(each, *size, args.memory) {
             eprintln!("speed: {} slots, {} filters on {} pages", size.0, group.len(), args.pages);
-            standings.extend(Race::new(&course, *size, group)?.run()?);
+            standings.extend(Race::new(&course, *size, &group)?.run()?);
         }
     }
     Ok(standings)
@@ -66,22 +66,6 @@ fn entries(args: &SpeedArgs, size: Size) -> Result<Vec<Entry>, Box<dyn Error>> {
         entries.extend(malkoha_bench_peers::all().into_iter().map(|offer| Entry::peer(offer, size)));
     }
     Ok(entries)
-}
-
-/// Splits the entries so that those of a group fit the memory together, with the ruler and the keys.
-fn groups<'a>(args: &SpeedArgs, size: Size, entries: &'a [Entry]) -> Vec<&'a [Entry]> {
-    let gibibytes = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-    let shared = gibibytes(size.bytes() + 8 * size.0);
-    let (mut groups, mut start, mut used) = (Vec::new(), 0, shared);
-    for (at, entry) in entries.iter().enumerate() {
-        used += gibibytes(entry.bytes());
-        if used > args.memory && at > start {
-            groups.push(&entries[start..at]);
-            (start, used) = (at, shared + gibibytes(entry.bytes()));
-        }
-    }
-    groups.push(&entries[start..]);
-    groups
 }
 
 /// One row for each operation of each filter, for the record.

@@ -1,12 +1,16 @@
 //! Every subcommand at a tiny size. Nothing here asks how long anything took.
 
+use std::{env, fs, process};
+
 use clap::Parser;
 
 use crate::cli::{Cli, Command};
 use crate::contestants::Way;
 use crate::operation::Operation;
+use crate::record::Origin;
 use crate::table::{Cell, Table};
-use crate::{limits, scale, speed, store};
+use crate::tables::{Folders, documents};
+use crate::{limits, rates, record, scale, speed, store};
 
 fn command(line: &str) -> Command {
     Cli::try_parse_from(line.split_whitespace()).unwrap().command
@@ -83,6 +87,55 @@ fn typed_filters_race_beside_the_others() {
         let removes = standing.outcome(Operation::Remove).is_some();
         assert_eq!(removes, standing.name.starts_with("flexible"), "{}", standing.name);
     }
+}
+
+const RATES: &str = "bench rates --sizes 2^13 --repeats 2 --queries 2000 --strangers 200000";
+
+#[test]
+fn every_rate_is_asked_of_every_filter_that_can_have_it() {
+    let Command::Rates(args) = command(RATES) else { panic!() };
+    let all = rates::run(&args).unwrap();
+    let ours = args.kinds.len() * args.rates.len();
+    assert_eq!(
+        all.len(),
+        ours + 3 * args.rates.len() + 6 + 3,
+        "three peers take any rate, one six, three have one"
+    );
+    for rates::Priced { asked, standing } in &all {
+        let (name, share) = (&standing.name, standing.bytes as f64 / f64::from(1 << 14));
+        // Four standard deviations of what 200000 strangers find, and small tables stray.
+        assert!(
+            standing.rate <= 1.2 * asked + 4.0 * (asked / 2e5).sqrt(),
+            "{name} at {asked}: {}",
+            standing.rate
+        );
+        let range = if name == "qfilter" { 0.7..1.45 } else { 0.9..1.15 };
+        assert!(range.contains(&share), "{name} at {asked} has {share} of the bytes");
+        assert!(standing.outcome(Operation::Remove).is_none());
+    }
+}
+
+#[test]
+fn a_record_of_rates_reads_back_as_the_chapter() {
+    let Command::Rates(args) = command(&format!("{RATES} --rates 5%,1e-4")) else { panic!() };
+    let table = rates::table(&rates::run(&args).unwrap());
+    let folder = env::temp_dir().join(format!("malkoha-bench-rates-{}", process::id()));
+    let folders = Folders { records: folder.join("records"), docs: folder.clone() };
+    record::write(&folders.records, "rates-cache", &table, &Origin::here()).unwrap();
+    let documents = documents(&folders).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let [(figure, svg), (_, text)] = &documents[..] else { panic!("a figure and a text") };
+    assert!(figure.ends_with("figures/rates-cache.svg") && svg.contains("flexible:4+typed"));
+    assert!(text.contains("## What a rate costs") && text.contains("| filter | 5 % | 1e-4 |"), "{text}");
+    for name in ["sorted", "flexible:4+load0.95", "blocked:1+spread+typed", "cuckoofilter", "xorf fuse16"] {
+        assert!(text.contains(&format!("| {name} | ")), "{name} is in no table");
+    }
+}
+
+#[test]
+fn filters_of_rates_have_no_rate_of_their_own() {
+    assert!(Cli::try_parse_from(["bench", "rates", "--kinds", "sorted@14"]).is_err());
+    assert!(Cli::try_parse_from(["bench", "rates", "--rates", "0"]).is_err());
 }
 
 #[test]

@@ -169,6 +169,11 @@ impl Wish {
         Self { kind, aim: Aim::Power(k), variant: Variant::Default, load: None, face: Face::Filter }
     }
 
+    /// The same filter at another rate.
+    pub(crate) fn at_rate(self, rate: f64) -> Self {
+        Self { aim: Aim::Rate(rate), ..self }
+    }
+
     /// Adds what stands after a plus.
     fn set(&mut self, option: &str) -> Result<(), String> {
         if option == "typed" {
@@ -190,6 +195,11 @@ impl Wish {
         Ok(())
     }
 
+    /// The name without the rate.
+    pub(crate) fn name_at_any_rate(&self) -> String {
+        format!("{}{}", self.kind, self.options())
+    }
+
     fn options(&self) -> String {
         let load = self.load.map_or(String::new(), |load| format!("+load{load}"));
         let typed = if self.face == Face::Typed { "+typed" } else { "" };
@@ -200,7 +210,7 @@ impl Wish {
         self.face
     }
 
-    fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         match self.aim {
             Aim::Power(k) => 2f64.powf(-k),
             Aim::Rate(rate) => rate,

@@ -1,5 +1,6 @@
 //! `tables`: docs/TABLES.md and its figures, written from the committed records and from nothing else.
 
+pub(crate) mod rates;
 mod speed;
 
 use std::error::Error;
@@ -8,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::papers::{self, Paper, Piece};
-use crate::record::{self, Record};
+use crate::record::{self, Record, Row};
 use crate::table::{Cell, Table};
 
 /// Where records are read and documents written.
@@ -94,6 +95,9 @@ pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Erro
     if let Some(chapter) = speed::chapter(&folders.records)? {
         text.push_str(&chapter);
     }
+    let (chapter, figures) = rates::chapter(folders)?;
+    text.push_str(&chapter);
+    documents.extend(figures);
     documents.push((folders.docs.join("TABLES.md"), text));
     Ok(documents)
 }
@@ -143,6 +147,17 @@ fn markdown(table: &Table) -> String {
     }
     let _ = writeln!(text);
     text
+}
+
+/// What rows have in a column, each once, in their order.
+fn distinct<'a>(rows: impl Iterator<Item = Row<'a>>, column: &str) -> Vec<&'a str> {
+    let mut all = Vec::new();
+    for row in rows {
+        if !all.contains(&row.text(column)) {
+            all.push(row.text(column));
+        }
+    }
+    all
 }
 
 #[cfg(test)]

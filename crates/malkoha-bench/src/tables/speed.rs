@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::record::{Record, Row};
 use crate::table::{Cell, Table};
 
-use super::{markdown, origin};
+use super::{distinct, markdown, origin};
 
 /// The records of this chapter.
 struct Records {
@@ -233,7 +233,7 @@ fn scale(record: &Record) -> Table {
 
 /// Filters by ways of keeping them: megabytes per second, and the share of a plain copy of the same bytes.
 fn store(record: &Record) -> Table {
-    let ways = distinct(record, "way");
+    let ways = distinct(record.rows(), "way");
     let title = "MB/s, and in brackets the share of what a plain copy of the same bytes gets in the same turn: a copy in \
                  memory for bytes, a file written and synced for `save`, a file read for the others, from the page cache \
                  or from the disk. Plain copies, too, lie on pages of 2 MiB";
@@ -277,22 +277,12 @@ fn size(row: Row<'_>) -> [Cell; 3] {
 
 /// The filters of a record, each once, in its order.
 fn filters(record: &Record) -> Vec<&str> {
-    distinct(record, "filter")
-}
-
-fn distinct<'a>(record: &'a Record, column: &str) -> Vec<&'a str> {
-    let mut all = Vec::new();
-    for row in record.rows() {
-        if !all.contains(&row.text(column)) {
-            all.push(row.text(column));
-        }
-    }
-    all
+    distinct(record.rows(), "filter")
 }
 
 /// Million keys per second and fractions of the limit: filters by operations.
 fn speeds(record: &Record) -> Vec<Table> {
-    let operations = distinct(record, "operation");
+    let operations = distinct(record.rows(), "operation");
     let pivot = |title: &str, column: &str, decimals: usize, with_size: bool| {
         let mut table = Table::new(title, &["filter"]);
         if with_size {

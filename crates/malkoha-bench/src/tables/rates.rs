@@ -1,0 +1,278 @@
+//! The chapter on rates: what a lookup, an insert and a key cost at the rates that people use.
+
+use std::error::Error;
+use std::fmt::Write as _;
+
+use malkoha::Kind;
+use malkoha_figure::{Curve, Figure, Panel, Scale};
+
+use crate::contestants::Way;
+use crate::operation::Operation;
+use crate::rates::{PRESENT, Rate};
+use crate::record::{Record, Row};
+use crate::table::{Cell, Table};
+
+use super::{Document, Folders, distinct, markdown, origin};
+
+/// The records of this chapter, and what their sections are called.
+const RECORDS: [(&str, &str); 2] =
+    [("rates-cache", "Tables in the second-level cache"), ("rates-memory", "Tables of 256 MB")];
+
+const HEAD: &str = "\
+## What a rate costs
+
+One thread. All tables of a section have the same bytes, so a lower rate means fewer keys; only `qfilter`, which has a \
+power of two of slots, is up to 1.4 times larger or smaller. Half of the keys looked up are present. `+typed` is the same \
+filter by its own type instead of `Filter`. Filters with only one rate stand under the lowest rate that they meet.
+
+";
+
+const LEGEND: &str = "Million lookups per second. Lines are our filters, whole for slices and broken for keys one by \
+                      one; rings are filters of others, which are asked one by one.";
+
+/// The chapter and its figures; empty if no run behind it was made.
+pub(super) fn chapter(folders: &Folders) -> Result<(String, Vec<Document>), Box<dyn Error>> {
+    let (mut text, mut figures) = (String::new(), Vec::new());
+    for (name, title) in RECORDS {
+        if !folders.records.join(name).with_extension("csv").exists() {
+            continue;
+        }
+        let record = Record::read(&folders.records, name)?;
+        text.extend(["### ", title, "\n\n", &origin(&record, record.fact("parameters"))]);
+        let [view] = &View::all(&record)[..] else {
+            return Err(format!("{name} has several sizes; record each by a run of its own").into());
+        };
+        let file = format!("{name}.svg");
+        let _ = write!(text, "![{title}: lookups per second by rate](figures/{file})\n\n{LEGEND}\n\n");
+        figures.push((folders.docs.join("figures").join(file), view.figure().draw()));
+        for table in view.tables() {
+            text.extend([&table.title[..], ":\n\n", &markdown(&table)]);
+        }
+    }
+    if !text.is_empty() {
+        text.insert_str(0, HEAD);
+    }
+    Ok((text, figures))
+}
+
+/// What people see of a run.
+pub(crate) fn tables(record: &Record) -> Vec<Table> {
+    View::all(record).iter().flat_map(View::tables).collect()
+}
+
+/// The rows of one size.
+struct View<'a> {
+    rows: Vec<Row<'a>>,
+    filters: Vec<&'a str>,
+    /// As the record has them, the highest first.
+    rates: Vec<&'a str>,
+}
+
+impl<'a> View<'a> {
+    /// One for each size of a record.
+    fn all(record: &'a Record) -> Vec<Self> {
+        let of_size = |slots: &str| {
+            let rows: Vec<_> = record.rows().filter(|row| row.is("slots", slots)).collect();
+            let mut rates = distinct(rows.iter().copied(), "asked");
+            rates.sort_by(|a, b| number(b).total_cmp(&number(a)));
+            let filters = distinct(rows.iter().copied(), "filter");
+            Self { rows, filters, rates }
+        };
+        distinct(record.rows(), "slots").into_iter().map(of_size).collect()
+    }
+
+    /// What was measured of a filter at a rate, if it was.
+    fn row(&self, filter: &str, rate: &str, operation: &str) -> Option<&Row<'a>> {
+        self.rows.iter().find(|row| {
+            row.text("filter") == filter && row.text("asked") == rate && row.text("operation") == operation
+        })
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let finds = |filter: &str, rate: &str, column: &str| {
+            let ways = [one_by_one(), slices()].map(|operation| self.row(filter, rate, &operation));
+            let ways = ways.iter().flatten().map(|row| short(row.number(column)));
+            ways.collect::<Vec<_>>().join(" / ")
+        };
+        let size = |filter: &str, rate: &str| {
+            self.row(filter, rate, &one_by_one()).map_or(String::new(), |row| match row.number("rate") {
+                measured if measured > 0.0 => format!("{:.2} ({measured:.1e})", row.number("bits_per_key")),
+                _ => format!("{:.2}", row.number("bits_per_key")),
+            })
+        };
+        let inserts = |filter: &str, rate: &str| {
+            self.row(filter, rate, "insert").map_or(String::new(), |row| short(row.number("mkeys_per_s")))
+        };
+        let asked: Vec<&str> = self.filters.iter().copied().filter(|filter| !is_loaded(filter)).collect();
+        vec![
+            self.pivot(
+                "Million lookups per second, one by one / in slices",
+                &asked,
+                |filter, rate| finds(filter, rate, "mkeys_per_s"),
+            ),
+            self.pivot(
+                "The same as shares of what the machine allows: of random lines for filters that read one line per \
+                 key, else of random pairs of lines",
+                &asked,
+                |filter, rate| finds(filter, rate, "fraction"),
+            ),
+            self.pivot("Bits per key, and in brackets the measured rate", &asked, size),
+            self.pivot(
+                "Million inserts per second, one by one, until the table is as full as planned. `+load0.95` ends at a \
+                 load of 0.95, as `cuckoofilter` does",
+                &self.filters,
+                inserts,
+            ),
+        ]
+    }
+
+    /// Filters by rates. Filters of which nothing is known are left out.
+    fn pivot(&self, title: &str, filters: &[&str], cell: impl Fn(&str, &str) -> String) -> Table {
+        let mut table = Table::new(title, &["filter"]);
+        table.columns.extend(self.rates.iter().map(|rate| Rate(number(rate)).to_string()));
+        for filter in filters {
+            let cells: Vec<_> = self.rates.iter().map(|rate| cell(filter, rate)).collect();
+            if cells.iter().any(|text| !text.is_empty()) {
+                let cells = cells.into_iter().map(|text| match &text[..] {
+                    "" => Cell::Missing,
+                    _ => Cell::Text(text),
+                });
+                table.push([Cell::text(filter)].into_iter().chain(cells).collect());
+            }
+        }
+        table
+    }
+
+    /// Lookups per second by rate: filters that can remove keys, and filters that cannot.
+    fn figure(&self) -> Figure {
+        let panel = |title: &str, removes: bool| {
+            let shown =
+                self.filters.iter().filter(|filter| !is_loaded(filter) && can_remove(filter) == removes);
+            let curves = shown.enumerate().flat_map(|(colour, filter)| self.curves(filter, colour));
+            let speeds = Scale::linear("million lookups per second");
+            Panel::new(title, Scale::logarithmic("rate of false positives", 10), speeds).with(curves)
+        };
+        Figure::new(vec![panel("With deletes", true), panel("Without deletes", false)])
+    }
+
+    fn curves(&self, filter: &str, colour: usize) -> Vec<Curve> {
+        let points = |operation: &str| {
+            let point = |rate: &&str| {
+                let row = self.row(filter, rate, operation)?;
+                Some((number(rate), row.number("mkeys_per_s")))
+            };
+            self.rates.iter().filter_map(point).collect::<Vec<_>>()
+        };
+        let (single, sliced) = (points(&one_by_one()), points(&slices()));
+        match kind(filter) {
+            None => vec![Curve::hollow(filter, colour, single)],
+            Some(_) if sliced.is_empty() => vec![Curve::broken(filter, colour, single)],
+            Some(_) => vec![
+                Curve::points(format!("{filter}, slices"), colour, sliced),
+                Curve::broken(format!("{filter}, one by one"), colour, single),
+            ],
+        }
+    }
+}
+
+/// The names of the operations in records.
+fn one_by_one() -> String {
+    Operation::Find { way: Way::OneByOne, percent: PRESENT, threads: 1 }.to_string()
+}
+
+fn slices() -> String {
+    Operation::Find { way: Way::Slice, percent: PRESENT, threads: 1 }.to_string()
+}
+
+/// The kind of one of our filters; none for those of others.
+fn kind(filter: &str) -> Option<Kind> {
+    filter.split('+').next()?.parse().ok()
+}
+
+fn can_remove(filter: &str) -> bool {
+    kind(filter).map_or(["cuckoofilter", "qfilter"].contains(&filter), |kind| !kind.is_bloom())
+}
+
+/// Whether a filter is measured for its inserts: its lookups are those of the same filter at its planned load.
+fn is_loaded(filter: &str) -> bool {
+    filter.contains("+load")
+}
+
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
+}
+
+/// Three digits.
+fn short(number: f64) -> String {
+    let decimals = match number {
+        _ if number < 10.0 => 2,
+        _ if number < 100.0 => 1,
+        _ => 0,
+    };
+    format!("{number:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Origin;
+
+    /// Two of ours, one of them filled less, and a peer with one rate.
+    fn made_up(sizes: &[u64]) -> Record {
+        let columns =
+            ["asked", "slots", "filter", "bits_per_key", "rate", "operation", "mkeys_per_s", "fraction"];
+        let mut table = Table::new("", &columns);
+        let rows = [
+            (0.01, "sorted", 9.37, 0.008, "insert", 12.34, 0.1),
+            (0.01, "sorted", 9.37, 0.008, "find 50", 99.5, 0.25),
+            (0.01, "sorted", 9.37, 0.008, "find[] 50", 199.5, 0.5),
+            (1e-9, "sorted", 33.31, 0.0, "find 50", 9.876, 0.2),
+            (0.01, "sorted+load0.9", 10.0, 0.008, "insert", 20.0, 0.1),
+            (0.01, "sorted+load0.9", 10.0, 0.008, "find 50", 1.0, 0.1),
+            (0.01, "xorf fuse8", 9.0, 0.0039, "find 50", 230.0, 0.4),
+        ];
+        for slots in sizes {
+            for (asked, filter, bits, rate, operation, speed, fraction) in rows {
+                table.push(vec![
+                    Cell::Rate(asked),
+                    Cell::Count(*slots),
+                    Cell::text(filter),
+                    Cell::number(bits, 2),
+                    Cell::Rate(rate),
+                    Cell::text(operation),
+                    Cell::number(speed, 1),
+                    Cell::number(fraction, 2),
+                ]);
+            }
+        }
+        Record::of(&table, &Origin::here()).unwrap()
+    }
+
+    #[test]
+    fn cells_have_both_ways_where_there_are_both() {
+        let record = made_up(&[1 << 18]);
+        let shown: Vec<String> = tables(&record).iter().map(markdown).collect();
+        let head = "| filter | 1 % | 1e-9 |\n| --- | --- | --- |\n";
+        assert_eq!(
+            shown,
+            [
+                format!("{head}| sorted | 99.5 / 200 | 9.88 |\n| xorf fuse8 | 230 | - |\n\n"),
+                format!("{head}| sorted | 0.25 / 0.50 | 0.20 |\n| xorf fuse8 | 0.40 | - |\n\n"),
+                format!("{head}| sorted | 9.37 (8.0e-3) | 33.31 |\n| xorf fuse8 | 9.00 (3.9e-3) | - |\n\n"),
+                format!("{head}| sorted | 12.3 | - |\n| sorted+load0.9 | 20.0 | - |\n\n"),
+            ]
+        );
+        assert_eq!(tables(&made_up(&[1 << 18, 1 << 27])).len(), 8, "each size has its own tables");
+    }
+
+    #[test]
+    fn figures_tell_ways_and_peers_apart() {
+        let record = made_up(&[1 << 18]);
+        let svg = View::all(&record)[0].figure().draw();
+        for name in ["sorted, slices", "sorted, one by one", "xorf fuse8", "With deletes", "Without deletes"]
+        {
+            assert_eq!(svg.matches(&format!(">{name}<")).count(), 1, "{name}");
+        }
+        assert!(!svg.contains("load"), "lookups of filters that are filled less are not drawn");
+    }
+}
