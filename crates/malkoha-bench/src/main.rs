@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             (speed::summary(&results), speed::table(&results))
         }
         Command::Rates(args) => {
-            let recorded = rates::table(&rates::run(&args)?);
+            let recorded = rates::table(&rates::run(&args)?, args.strangers);
             (tables::rates::tables(&Record::of(&recorded, &origin)?), recorded)
         }
         Command::Scale(args) => alike(scale::run(&args)?),

@@ -121,14 +121,15 @@ fn entries(args: &RatesArgs, size: Size) -> Result<Vec<Vec<Entry>>, Box<dyn Erro
     rates.iter().map(|rate| of_rate(*rate)).collect()
 }
 
-/// One row for each operation of each filter at each rate, for the record.
-pub(crate) fn table(all: &[Priced]) -> Table {
+/// One row for each operation of each filter at each rate, for the record; how many strangers were asked says
+/// which of the measured rates are more than luck.
+pub(crate) fn table(all: &[Priced], strangers: usize) -> Table {
     let mut table = Table::new("rates", &[]);
     for Priced { asked, standing } in all {
         let rows = speed::table(std::slice::from_ref(standing));
-        table.columns = [vec!["asked".to_owned()], rows.columns].concat();
+        table.columns = [vec!["asked".to_owned(), "strangers".to_owned()], rows.columns].concat();
         for row in rows.rows {
-            table.push([vec![Cell::Rate(*asked)], row].concat());
+            table.push([vec![Cell::Rate(*asked), Cell::Count(strangers as u64)], row].concat());
         }
     }
     table

@@ -118,7 +118,7 @@ fn every_rate_is_asked_of_every_filter_that_can_have_it() {
 #[test]
 fn a_record_of_rates_reads_back_as_the_chapter() {
     let Command::Rates(args) = command(&format!("{RATES} --rates 5%,1e-4")) else { panic!() };
-    let table = rates::table(&rates::run(&args).unwrap());
+    let table = rates::table(&rates::run(&args).unwrap(), args.strangers);
     let folder = env::temp_dir().join(format!("malkoha-bench-rates-{}", process::id()));
     let folders = Folders { records: folder.join("records"), docs: folder.clone() };
     record::write(&folders.records, "rates-cache", &table, &Origin::here()).unwrap();

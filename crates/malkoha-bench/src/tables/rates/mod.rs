@@ -1,18 +1,18 @@
 //! The chapter on rates: what a lookup, an insert and a key cost at the rates that people use.
 
+mod figure;
+
 use std::error::Error;
 use std::fmt::Write as _;
 
 use malkoha::Kind;
-use malkoha_figure::{Curve, Figure, Panel, Scale};
 
 use crate::contestants::Way;
 use crate::operation::Operation;
 use crate::rates::{PRESENT, Rate};
 use crate::record::{Record, Row};
 use crate::table::{Cell, Table};
-
-use super::{Document, Folders, distinct, markdown, origin};
+use crate::tables::{Document, Folders, distinct, markdown, origin};
 
 /// The records of this chapter, and what their sections are called.
 const RECORDS: [(&str, &str); 2] =
@@ -21,14 +21,19 @@ const RECORDS: [(&str, &str); 2] =
 const HEAD: &str = "\
 ## What a rate costs
 
-One thread. All tables of a section have the same bytes, so a lower rate means fewer keys; only `qfilter`, which has a \
-power of two of slots, is up to 1.4 times larger or smaller. Half of the keys looked up are present. `+typed` is the same \
-filter by its own type instead of `Filter`. Filters with only one rate stand under the lowest rate that they meet.
+One thread. All tables of a section have about the same bytes, so a lower rate means fewer keys. Only `qfilter` can be \
+up to 1.4 times larger or smaller, for its slots are a power of two. Half of the keys looked up are present. `+typed` is \
+the same filter by its own type instead of `Filter`. A filter with only one rate stands under the lowest rate that it \
+meets.
 
 ";
 
-const LEGEND: &str = "Million lookups per second. Lines are our filters, whole for slices and broken for keys one by \
-                      one; rings are filters of others, which are asked one by one.";
+const LEGEND: &str = "Lines with dots are our filters, whole for slices and broken for keys one by one. Broken lines \
+                      without dots are the same filters by their own types, rings are filters of others; both are \
+                      asked one by one.";
+
+/// A rate of which fewer false positives were counted is not shown.
+const FEWEST_COUNTED: f64 = 10.0;
 
 /// The chapter and its figures; empty if no run behind it was made.
 pub(super) fn chapter(folders: &Folders) -> Result<(String, Vec<Document>), Box<dyn Error>> {
@@ -75,7 +80,8 @@ impl<'a> View<'a> {
             let rows: Vec<_> = record.rows().filter(|row| row.is("slots", slots)).collect();
             let mut rates = distinct(rows.iter().copied(), "asked");
             rates.sort_by(|a, b| number(b).total_cmp(&number(a)));
-            let filters = distinct(rows.iter().copied(), "filter");
+            let mut filters = distinct(rows.iter().copied(), "filter");
+            filters.sort_by_key(|filter| place_among_peers(filter));
             Self { rows, filters, rates }
         };
         distinct(record.rows(), "slots").into_iter().map(of_size).collect()
@@ -95,9 +101,10 @@ impl<'a> View<'a> {
             ways.collect::<Vec<_>>().join(" / ")
         };
         let size = |filter: &str, rate: &str| {
-            self.row(filter, rate, &one_by_one()).map_or(String::new(), |row| match row.number("rate") {
-                measured if measured > 0.0 => format!("{:.2} ({measured:.1e})", row.number("bits_per_key")),
-                _ => format!("{:.2}", row.number("bits_per_key")),
+            self.row(filter, rate, &one_by_one()).map_or(String::new(), |row| {
+                let (bits, measured) = (row.number("bits_per_key"), row.number("rate"));
+                let counted = measured * row.number("strangers") >= FEWEST_COUNTED;
+                if counted { format!("{bits:.2} ({measured:.1e})") } else { format!("{bits:.2}") }
             })
         };
         let inserts = |filter: &str, rate: &str| {
@@ -116,7 +123,7 @@ impl<'a> View<'a> {
                 &asked,
                 |filter, rate| finds(filter, rate, "fraction"),
             ),
-            self.pivot("Bits per key, and in brackets the measured rate", &asked, size),
+            self.pivot("Bits per key, and in brackets the measured rate where enough false positives came to count them", &asked, size),
             self.pivot(
                 "Million inserts per second, one by one, until the table is as full as planned. `+load0.95` ends at a \
                  load of 0.95, as `cuckoofilter` does",
@@ -142,37 +149,6 @@ impl<'a> View<'a> {
         }
         table
     }
-
-    /// Lookups per second by rate: filters that can remove keys, and filters that cannot.
-    fn figure(&self) -> Figure {
-        let panel = |title: &str, removes: bool| {
-            let shown =
-                self.filters.iter().filter(|filter| !is_loaded(filter) && can_remove(filter) == removes);
-            let curves = shown.enumerate().flat_map(|(colour, filter)| self.curves(filter, colour));
-            let speeds = Scale::linear("million lookups per second");
-            Panel::new(title, Scale::logarithmic("rate of false positives", 10), speeds).with(curves)
-        };
-        Figure::new(vec![panel("With deletes", true), panel("Without deletes", false)])
-    }
-
-    fn curves(&self, filter: &str, colour: usize) -> Vec<Curve> {
-        let points = |operation: &str| {
-            let point = |rate: &&str| {
-                let row = self.row(filter, rate, operation)?;
-                Some((number(rate), row.number("mkeys_per_s")))
-            };
-            self.rates.iter().filter_map(point).collect::<Vec<_>>()
-        };
-        let (single, sliced) = (points(&one_by_one()), points(&slices()));
-        match kind(filter) {
-            None => vec![Curve::hollow(filter, colour, single)],
-            Some(_) if sliced.is_empty() => vec![Curve::broken(filter, colour, single)],
-            Some(_) => vec![
-                Curve::points(format!("{filter}, slices"), colour, sliced),
-                Curve::broken(format!("{filter}, one by one"), colour, single),
-            ],
-        }
-    }
 }
 
 /// The names of the operations in records.
@@ -189,8 +165,10 @@ fn kind(filter: &str) -> Option<Kind> {
     filter.split('+').next()?.parse().ok()
 }
 
-fn can_remove(filter: &str) -> bool {
-    kind(filter).map_or(["cuckoofilter", "qfilter"].contains(&filter), |kind| !kind.is_bloom())
+/// Ours come first, in the order of the record; peers follow in the order of their crate.
+fn place_among_peers(filter: &str) -> usize {
+    let peers = malkoha_bench_peers::at_rates();
+    peers.iter().position(|offer| offer.name == filter).map_or(0, |at| at + 1)
 }
 
 /// Whether a filter is measured for its inserts: its lookups are those of the same filter at its planned load.
@@ -219,14 +197,23 @@ mod tests {
 
     /// Two of ours, one of them filled less, and a peer with one rate.
     fn made_up(sizes: &[u64]) -> Record {
-        let columns =
-            ["asked", "slots", "filter", "bits_per_key", "rate", "operation", "mkeys_per_s", "fraction"];
+        let columns = [
+            "asked",
+            "strangers",
+            "slots",
+            "filter",
+            "bits_per_key",
+            "rate",
+            "operation",
+            "mkeys_per_s",
+            "fraction",
+        ];
         let mut table = Table::new("", &columns);
         let rows = [
             (0.01, "sorted", 9.37, 0.008, "insert", 12.34, 0.1),
             (0.01, "sorted", 9.37, 0.008, "find 50", 99.5, 0.25),
             (0.01, "sorted", 9.37, 0.008, "find[] 50", 199.5, 0.5),
-            (1e-9, "sorted", 33.31, 0.0, "find 50", 9.876, 0.2),
+            (1e-9, "sorted", 33.31, 1e-4, "find 50", 9.876, 0.2),
             (0.01, "sorted+load0.9", 10.0, 0.008, "insert", 20.0, 0.1),
             (0.01, "sorted+load0.9", 10.0, 0.008, "find 50", 1.0, 0.1),
             (0.01, "xorf fuse8", 9.0, 0.0039, "find 50", 230.0, 0.4),
@@ -235,6 +222,7 @@ mod tests {
             for (asked, filter, bits, rate, operation, speed, fraction) in rows {
                 table.push(vec![
                     Cell::Rate(asked),
+                    Cell::Count(10_000),
                     Cell::Count(*slots),
                     Cell::text(filter),
                     Cell::number(bits, 2),
@@ -269,8 +257,7 @@ mod tests {
     fn figures_tell_ways_and_peers_apart() {
         let record = made_up(&[1 << 18]);
         let svg = View::all(&record)[0].figure().draw();
-        for name in ["sorted, slices", "sorted, one by one", "xorf fuse8", "With deletes", "Without deletes"]
-        {
+        for name in ["sorted, slices", "sorted, one by one", "xorf fuse8", "With deletes"] {
             assert_eq!(svg.matches(&format!(">{name}<")).count(), 1, "{name}");
         }
         assert!(!svg.contains("load"), "lookups of filters that are filled less are not drawn");
