@@ -323,6 +323,21 @@ mod tests {
     }
 
     #[test]
+    fn parts_stay_together_and_fit_the_memory() {
+        let size = Size(1 << 16);
+        let Choice::One(wish) = "sorted".parse().unwrap() else { panic!("sorted is one kind") };
+        let part = vec![Entry::ours(wish, size).unwrap(); 2];
+        let lengths = |gibibytes: f64| {
+            groups(vec![part.clone(); 3], size, gibibytes).iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        let table = size.bytes() as f64 / f64::from(1 << 30);
+        assert_eq!(lengths(1.0), [6]);
+        // Four tables, the ruler, and keys of about four times as many bytes as a table.
+        assert_eq!(lengths(9.5 * table), [4, 2]);
+        assert_eq!(lengths(0.0), [2, 2, 2], "what does not fit is measured all the same");
+    }
+
+    #[test]
     fn all_are_each_there_once() {
         let choices = [Choice::All, "sorted".parse().unwrap()];
         assert_eq!(Choice::expand(&choices).len(), Kind::all().count());
