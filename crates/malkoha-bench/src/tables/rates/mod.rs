@@ -62,11 +62,16 @@ pub(super) fn chapter(folders: &Folders) -> Result<(String, Vec<Document>), Box<
 
 /// What people see of a run.
 pub(crate) fn tables(record: &Record) -> Vec<Table> {
-    View::all(record).iter().flat_map(View::tables).collect()
+    let of_size = |view: &View<'_>| {
+        let title = |table: Table| Table { title: format!("{} slots: {}", view.slots, table.title), ..table };
+        view.tables().into_iter().map(title).collect::<Vec<_>>()
+    };
+    View::all(record).iter().flat_map(of_size).collect()
 }
 
 /// The rows of one size.
 struct View<'a> {
+    slots: &'a str,
     rows: Vec<Row<'a>>,
     filters: Vec<&'a str>,
     /// As the record has them, the highest first.
@@ -76,13 +81,13 @@ struct View<'a> {
 impl<'a> View<'a> {
     /// One for each size of a record.
     fn all(record: &'a Record) -> Vec<Self> {
-        let of_size = |slots: &str| {
+        let of_size = |slots: &'a str| {
             let rows: Vec<_> = record.rows().filter(|row| row.is("slots", slots)).collect();
             let mut rates = distinct(rows.iter().copied(), "asked");
             rates.sort_by(|a, b| number(b).total_cmp(&number(a)));
             let mut filters = distinct(rows.iter().copied(), "filter");
             filters.sort_by_key(|filter| place_among_peers(filter));
-            Self { rows, filters, rates }
+            Self { slots, rows, filters, rates }
         };
         distinct(record.rows(), "slots").into_iter().map(of_size).collect()
     }
