@@ -1,11 +1,11 @@
 //! Many keys at once, a row at a time.
 //!
 //! Where the table stays in the cache a row is hashed, located and compared, one loop after the other. In tables
-//! beyond the cache the memory of the next row is asked for before a row is looked at:
+//! beyond the cache the next row is located first, and its memory asked for while this one is looked at:
 //!
 //! ```text
-//!   row i + 1    hash, find the homes, ask for their memory
-//!   row i        compare, or store
+//!   row i + 1    hash, find the homes
+//!   row i        ask for the memory of a key of row i + 1, compare a key of row i, and so on
 //! ```
 
 use crate::bits::words::ROW;
@@ -50,19 +50,20 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         !stays_in_cache(self.table.words().bytes())
     }
 
-    /// The homes of the row that begins with a key, whose memory is asked for if need be; what is beyond the last
-    /// key is any.
-    fn approach(&self, keys: Keys, from: usize, row: &mut Row) {
+    /// Finds the homes of the row that begins with a key; what is beyond the last key is any.
+    fn locate(&self, keys: Keys, from: usize, row: &mut Row) {
         match keys {
             Keys::Numbers(numbers, hasher) => {
                 let mut hashes = [KeyHash::from_raw(0); ROW];
                 with_row(&numbers[from..], 0, |numbers| {
                     row::hash_row(self.cpu, hasher, numbers, &mut hashes)
                 });
-                self.approach_row(&hashes, row);
+                row::find_homes(self.cpu, &self.placement, &hashes, row);
             }
             Keys::Hashes(hashes) => {
-                with_row(&hashes[from..], KeyHash::from_raw(0), |hashes| self.approach_row(hashes, row));
+                with_row(&hashes[from..], KeyHash::from_raw(0), |hashes| {
+                    row::find_homes(self.cpu, &self.placement, hashes, row);
+                });
             }
         }
     }
@@ -84,30 +85,45 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             }
             return;
         }
-        // In memory the second row is on its way while the first is looked at; in the cache one row is enough.
-        let ahead = if self.is_in_memory() { ROW } else { 0 };
-        let mut rows = [Row::default(), Row::default()];
-        for from in (0..ahead.min(keys.len())).step_by(ROW) {
-            self.approach(keys, from, &mut rows[from / ROW % 2]);
-        }
-        for (i, answers) in answers.chunks_mut(ROW).enumerate() {
-            let next = i * ROW + ahead;
-            if next < keys.len() {
-                self.approach(keys, next, &mut rows[next / ROW % 2]);
-            }
-            let row = &rows[i % 2];
-            if let Some(answers) = answers.as_mut_array() {
-                row::look_up_row(self.cpu, &self.table, row, answers);
-            } else {
-                let mut all = [false; ROW];
-                row::look_up_row(self.cpu, &self.table, row, &mut all);
-                answers.copy_from_slice(&all[..answers.len()]);
+        if self.is_in_memory() {
+            self.look_up_in_memory(keys, answers);
+        } else {
+            let mut row = Row::default();
+            for (i, answers) in answers.chunks_mut(ROW).enumerate() {
+                self.locate(keys, i * ROW, &mut row);
+                with_answers(answers, |answers| row::look_up_row(self.cpu, &self.table, &row, answers));
             }
         }
         if !self.stash.is_empty() {
             for (i, answer) in answers.iter_mut().enumerate().filter(|(_, answer)| !**answer) {
                 *answer = self.stash_count(self.placement.homes(keys.get(i))) > 0;
             }
+        }
+    }
+
+    /// Answers for every key in the table, with the memory of the next row on its way while one is looked at.
+    fn look_up_in_memory(&self, keys: Keys, answers: &mut [bool]) {
+        let plain = self.table.is_plain();
+        let mut rows = [Row::default(), Row::default()];
+        self.locate(keys, 0, &mut rows[0]);
+        table::ask_for_row(&self.table, &rows[0]);
+        for (i, answers) in answers.chunks_mut(ROW).enumerate() {
+            let next = &mut rows[(i + 1) % 2];
+            // After the last row the one before it is asked for once more, in vain.
+            if (i + 1) * ROW < keys.len() {
+                self.locate(keys, (i + 1) * ROW, next);
+            }
+            if !plain {
+                table::ask_for_row(&self.table, next);
+            }
+            let (row, next) = (&rows[i % 2], &rows[(i + 1) % 2]);
+            with_answers(answers, |answers| {
+                if plain {
+                    row::look_up_and_ask(self.cpu, &self.table, (row, next), answers);
+                } else {
+                    row::look_up_row(self.cpu, &self.table, row, answers);
+                }
+            });
         }
     }
 
@@ -157,6 +173,17 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
         Ok(())
     }
+}
+
+/// Has `act` answer for a row, of which only the first answers may be wanted.
+#[inline(always)]
+fn with_answers(answers: &mut [bool], act: impl FnOnce(&mut [bool; ROW])) {
+    if let Some(answers) = answers.as_mut_array() {
+        return act(answers);
+    }
+    let mut all = [false; ROW];
+    act(&mut all);
+    answers.copy_from_slice(&all[..answers.len()]);
 }
 
 /// Calls `act` with the row that begins with these items; behind them it is filled up with `rest`.

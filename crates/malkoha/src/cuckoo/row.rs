@@ -17,7 +17,7 @@ use crate::key::{KeyHash, KeyHasher};
 use crate::reduce::Multiply;
 
 use super::place::{Homes, Place, Placement};
-use super::table::Table;
+use super::table::{Table, ask_for};
 use super::tag::Fingerprint;
 
 /// The homes of a row of keys, part by part: what vectors hold is stored as it is.
@@ -134,4 +134,30 @@ pub(super) fn look_up_row<T: Table>(cpu: Cpu, table: &T, row: &Row, answers: &mu
         }
     }
     cpu.run(LookUpRow(table, row, answers));
+}
+
+/// [`look_up_row`] in a plain table, with the memory of the next row asked for in between, key by key: a CPU that has
+/// too many requests at a time lets comparisons wait.
+pub(super) fn look_up_and_ask<T: Table>(
+    cpu: Cpu,
+    table: &T,
+    (row, next): (&Row, &Row),
+    answers: &mut [bool; ROW],
+) {
+    struct LookUpAndAsk<'a, T>(&'a T, &'a Row, &'a Row, &'a mut [bool; ROW]);
+    impl<T: Table> Work for LookUpAndAsk<'_, T> {
+        const WIDE: bool = false;
+        type Output = ();
+
+        #[inline(always)]
+        fn run(self, vectors: impl Vectors) {
+            let Self(table, row, next, answers) = self;
+            for i in 0..ROW {
+                ask_for(table, Place(next.first[i]));
+                ask_for(table, Place(next.second[i]));
+                answers[i] = table.plainly_holds(row.get(i), vectors);
+            }
+        }
+    }
+    cpu.run(LookUpAndAsk(table, row, next, answers));
 }
