@@ -87,8 +87,10 @@ pub struct Slots {
     l: u32,
     /// A place is one load, which has all of it,
     one_load: bool,
-    /// and tags have no values and fields of whole bits.
+    /// and tags have no values,
     plain: bool,
+    /// and fields of whole bits.
+    simple: bool,
 }
 
 impl Slots {
@@ -289,8 +291,8 @@ impl Table for Slots {
     }
 
     #[inline(always)]
-    fn resident<const PLAIN: bool>(&self, place: Place, rank: u32) -> Entry {
-        if !PLAIN {
+    fn resident<const SIMPLE: bool>(&self, place: Place, rank: u32) -> Entry {
+        if !SIMPLE {
             return self.entry(place, rank, self.read(place, rank));
         }
         let tag = Tag(self.words.load(self.slot_bit(place, rank)) & self.tag_mask);
@@ -299,8 +301,8 @@ impl Table for Slots {
     }
 
     #[inline(always)]
-    fn put<const PLAIN: bool>(&mut self, entry: Entry) -> bool {
-        if !PLAIN {
+    fn put<const SIMPLE: bool>(&mut self, entry: Entry) -> bool {
+        if !SIMPLE {
             return self.put_in_groups(entry);
         }
         let group = &self.groups[0];
@@ -316,16 +318,16 @@ impl Table for Slots {
     }
 
     #[inline(always)]
-    fn swap<const PLAIN: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
-        let victim = self.resident::<PLAIN>(entry.place, rank);
+    fn swap<const SIMPLE: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let victim = self.resident::<SIMPLE>(entry.place, rank);
         let (at, lane) = (self.slot_bit(entry.place, rank), rank * self.tag.bits);
-        let (old, new) = if PLAIN {
+        let (old, new) = if SIMPLE {
             let new = self.groups[0].sought(entry.fingerprint.0, entry.side) >> lane & self.tag_mask;
             (self.words.load(at) & self.tag_mask, new)
         } else {
             (self.read(entry.place, rank).0, self.tag(entry, rank).0)
         };
-        if PLAIN {
+        if SIMPLE {
             self.words.store(at, self.tag_mask, new);
         } else {
             self.write_lane(at, 0, new);
@@ -376,13 +378,19 @@ impl Table for Slots {
             tag_mask: mask(tag.bits),
             l,
             one_load,
-            plain: one_load && tag.value_bits == 0 && tag.has_fields(),
+            plain: one_load && tag.value_bits == 0,
+            simple: one_load && tag.value_bits == 0 && tag.has_fields(),
         }
     }
 
     #[inline(always)]
     fn is_plain(&self) -> bool {
         self.plain
+    }
+
+    #[inline(always)]
+    fn is_simple(&self) -> bool {
+        self.simple
     }
 
     #[inline(always)]

@@ -41,8 +41,8 @@ enum Search {
     Word,
     /// The same with rests of less than four bits, which are spread too.
     Narrow,
-    /// Number and rests by loads of their own, two lanes in a word.
-    Pairs,
+    /// Number and rests by loads of their own, two lanes in a word or one.
+    Groups,
     /// One tag after the other.
     Tags,
 }
@@ -54,6 +54,8 @@ pub struct SortedBuckets {
     /// Bits of a bucket.
     width: u64,
     search: Search,
+    /// Lanes of a word.
+    group: u32,
     /// The quadruples by number, in lanes; only for searches that have four of them in a word.
     quadruples: &'static [u64; NUMBERS],
     lanes: Lanes,
@@ -140,15 +142,20 @@ impl SortedBuckets {
         self.marks(self.upper(bucket), bucket >> NUMBER_BITS, sought)
     }
 
-    /// The bits of the two pairs of rests, counted from the bit of the bucket.
+    /// The groups of rests where they have loads of their own: the bit of each, counted from that of the bucket, and
+    /// how far its upper bits are shifted in a quadruple.
     #[inline(always)]
-    fn pairs(&self) -> [u64; 2] {
-        [u64::from(NUMBER_BITS), u64::from(NUMBER_BITS + 2 * self.rest)]
+    fn groups(&self) -> impl Iterator<Item = (u64, u32)> {
+        (0..4 / self.group).map(|i| {
+            let first = i * self.group;
+            (u64::from(NUMBER_BITS + first * self.rest), 4 * first)
+        })
     }
 
-    /// The upper bits of two tags as lanes; `fields` has four bits for each, the first lowest.
+    /// The upper bits of a group as lanes; `fields` has four bits for each, the first lowest.
     #[inline(always)]
-    fn two_uppers(&self, fields: u64) -> u64 {
+    fn group_uppers(&self, fields: u64) -> u64 {
+        // With one lane, what lies above it does not matter.
         fields & 0xF | (fields & 0xF0) << (self.rest - 4)
     }
 
@@ -163,11 +170,12 @@ impl SortedBuckets {
                 let bucket = self.words.load(at);
                 self.marks(self.upper(bucket), widen(bucket >> NUMBER_BITS, self.rest), sought)
             }
-            Search::Pairs => {
+            Search::Groups => {
                 let upper = decode(self.words.load(at));
-                let [low, high] = self.pairs().map(|from| self.words.load(at + from));
-                self.marks(self.two_uppers(upper), low, sought)
-                    | self.marks(self.two_uppers(upper >> 8), high, sought)
+                self.groups().fold(0, |marks, (from, shift)| {
+                    let rests = self.words.load(at + from);
+                    marks | self.marks(self.group_uppers(upper >> shift), rests, sought)
+                })
             }
             Search::Tags => u64::from(self.count(Entry {
                 place,
@@ -275,8 +283,8 @@ impl Table for SortedBuckets {
     }
 
     #[inline(always)]
-    fn resident<const PLAIN: bool>(&self, place: Place, rank: u32) -> Entry {
-        if !PLAIN {
+    fn resident<const SIMPLE: bool>(&self, place: Place, rank: u32) -> Entry {
+        if !SIMPLE {
             return self.entry(place, Tag(self.load(place)[rank as usize]));
         }
         let bucket = self.words.load(self.bit(place));
@@ -287,8 +295,8 @@ impl Table for SortedBuckets {
     }
 
     #[inline(always)]
-    fn put<const PLAIN: bool>(&mut self, entry: Entry) -> bool {
-        if PLAIN {
+    fn put<const SIMPLE: bool>(&mut self, entry: Entry) -> bool {
+        if SIMPLE {
             // Empty slots come first; mostly there is none, and no need to look at the others.
             let bucket = self.words.load(self.bit(entry.place));
             if decode(bucket) & 15 | bucket >> NUMBER_BITS & self.rest_mask != 0 {
@@ -309,7 +317,7 @@ impl Table for SortedBuckets {
     }
 
     #[inline(always)]
-    fn swap<const PLAIN: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+    fn swap<const SIMPLE: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
         let mut tags = self.load(entry.place);
         let (old, new) = (Tag(tags[rank as usize]), self.tag(entry));
         tags[rank as usize] = new.0;
@@ -339,7 +347,9 @@ impl Table for SortedBuckets {
                 _ => (Search::Word, 4, rest),
             }
         } else if 2 * rest <= SURE_BITS {
-            (Search::Pairs, 2, rest)
+            (Search::Groups, 2, rest)
+        } else if rest <= SURE_BITS {
+            (Search::Groups, 1, rest)
         } else {
             (Search::Tags, 1, rest)
         };
@@ -350,6 +360,7 @@ impl Table for SortedBuckets {
             words,
             width: u64::from(width),
             search,
+            group: lanes,
             quadruples: spread_into(lane.min(MOST_LANE)),
             lanes: Lanes { ones, highs: ones << (lane - 1) },
             rest,
@@ -364,6 +375,11 @@ impl Table for SortedBuckets {
 
     #[inline(always)]
     fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    #[inline(always)]
+    fn is_simple(&self) -> bool {
         self.plain
     }
 
@@ -400,20 +416,27 @@ impl Table for SortedBuckets {
                         marks[i] |= self.marks_of_word(buckets[i], sought);
                     }
                 }
-                Search::Narrow | Search::Tags => {
+                Search::Narrow => {
+                    let buckets = self.words.load_row(&at);
                     for i in 0..ROW {
-                        marks[i] |= self.marks_in(Place(places[i]), row.fingerprint[i], side);
+                        let sought = self.sought(row.fingerprint[i], side);
+                        let rests = widen(buckets[i] >> NUMBER_BITS, self.rest);
+                        marks[i] |= self.marks(self.upper(buckets[i]), rests, sought);
                     }
                 }
-                Search::Pairs => {
-                    let numbers = self.words.load_row(&at);
-                    for (pair, from) in (0..).zip(self.pairs()) {
+                Search::Groups => {
+                    let uppers = self.words.load_row(&at).map(decode);
+                    for (from, shift) in self.groups() {
                         let rests = self.words.load_row(&at.map(|at| at + from));
                         for i in 0..ROW {
-                            let uppers = self.two_uppers(decode(numbers[i]) >> (8 * pair));
                             let sought = self.sought(row.fingerprint[i], side);
-                            marks[i] |= self.marks(uppers, rests[i], sought);
+                            marks[i] |= self.marks(self.group_uppers(uppers[i] >> shift), rests[i], sought);
                         }
+                    }
+                }
+                Search::Tags => {
+                    for i in 0..ROW {
+                        marks[i] |= self.marks_in(Place(places[i]), row.fingerprint[i], side);
                     }
                 }
             }
@@ -461,8 +484,7 @@ impl Table for SortedBuckets {
     fn reach_bits(&self) -> u64 {
         let last = match self.search {
             Search::Word | Search::Narrow => 0,
-            Search::Pairs => NUMBER_BITS + 2 * self.rest,
-            Search::Tags => NUMBER_BITS + 3 * self.rest,
+            Search::Groups | Search::Tags => NUMBER_BITS + (4 - self.group) * self.rest,
         };
         u64::from(last + LAST_BYTE)
     }

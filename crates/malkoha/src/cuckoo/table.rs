@@ -48,8 +48,8 @@ pub struct Swap {
 
 /// A table of places: [`Slots`](super::slots::Slots) or [`SortedBuckets`](super::sorted::SortedBuckets).
 ///
-/// What walks need has a parameter `PLAIN`, which is true only for tables that [are](Self::is_plain): there nothing is
-/// asked that has only one answer.
+/// What walks need has a parameter `SIMPLE`, which is true only for tables that [are](Self::is_simple): there nothing
+/// is asked that has only one answer.
 pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Whether a layout is one of this table.
     fn fits(layout: &CuckooLayout) -> bool;
@@ -57,8 +57,11 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// The table for a layout that fits, in words that are as many as the layout needs.
     fn new(layout: &CuckooLayout, words: Words) -> Self;
 
-    /// Whether a place is one load, and tags have no values and fields of whole bits.
+    /// Whether a place is one load, and tags have no values.
     fn is_plain(&self) -> bool;
+
+    /// Whether besides tags have fields of whole bits.
+    fn is_simple(&self) -> bool;
 
     /// Whether one of its two places holds a key, with any value. No branch depends on the answer, which cannot
     /// be foreseen.
@@ -80,14 +83,14 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     fn count(&self, entry: Entry) -> u32;
 
     /// What lies at `rank` of a place that is full.
-    fn resident<const PLAIN: bool>(&self, place: Place, rank: u32) -> Entry;
+    fn resident<const SIMPLE: bool>(&self, place: Place, rank: u32) -> Entry;
 
     /// Puts an entry into an empty slot of its place; `false` if there is none.
-    fn put<const PLAIN: bool>(&mut self, entry: Entry) -> bool;
+    fn put<const SIMPLE: bool>(&mut self, entry: Entry) -> bool;
 
     /// Puts an entry in place of the tag at `rank` of its place, which is full. Returns the victim, as it lay,
     /// and how to undo this.
-    fn swap<const PLAIN: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);
+    fn swap<const SIMPLE: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);
 
     /// Undoes the latest swap that has not been undone.
     fn undo(&mut self, swap: Swap);

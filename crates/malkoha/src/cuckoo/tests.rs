@@ -109,14 +109,14 @@ fn check<T: Table>(table: &T, homes: Homes, model: Model) {
 
 /// Puts an entry into its place, in one of the ways that the table has for it.
 fn put<T: Table>(table: &mut T, entry: Entry, stream: &mut Stream) -> bool {
-    let plainly = table.is_plain() && stream.below(2) == 0;
-    if plainly { table.put::<true>(entry) } else { table.put::<false>(entry) }
+    let simply = table.is_simple() && stream.below(2) == 0;
+    if simply { table.put::<true>(entry) } else { table.put::<false>(entry) }
 }
 
 /// Puts an entry in place of another, in one of the ways that the table has for it.
 fn swap<T: Table>(table: &mut T, entry: Entry, rank: u32, stream: &mut Stream) -> (Entry, Swap) {
     let victim = table.resident::<false>(entry.place, rank);
-    if !table.is_plain() || stream.below(2) == 0 {
+    if !table.is_simple() || stream.below(2) == 0 {
         return table.swap::<false>(entry, rank);
     }
     assert_eq!(table.resident::<true>(entry.place, rank), victim);

@@ -78,18 +78,18 @@ impl<T: Table> Ground<'_, T> {
     }
 
     #[inline(always)]
-    fn resident<const PLAIN: bool>(&self, place: Place, rank: u32) -> Entry {
-        self.outside(self.table.resident::<PLAIN>(Place(place.0 - self.begin), rank))
+    fn resident<const SIMPLE: bool>(&self, place: Place, rank: u32) -> Entry {
+        self.outside(self.table.resident::<SIMPLE>(Place(place.0 - self.begin), rank))
     }
 
     #[inline(always)]
-    fn put<const PLAIN: bool>(&mut self, entry: Entry) -> bool {
-        self.covers(entry.place) && self.table.put::<PLAIN>(self.inside(entry))
+    fn put<const SIMPLE: bool>(&mut self, entry: Entry) -> bool {
+        self.covers(entry.place) && self.table.put::<SIMPLE>(self.inside(entry))
     }
 
     #[inline(always)]
-    fn swap<const PLAIN: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
-        let (victim, swap) = self.table.swap::<PLAIN>(self.inside(entry), rank);
+    fn swap<const SIMPLE: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap) {
+        let (victim, swap) = self.table.swap::<SIMPLE>(self.inside(entry), rank);
         (self.outside(victim), swap)
     }
 }
@@ -109,7 +109,7 @@ impl Walk {
         key: (KeyHash, [Entry; 2]),
         most_steps: u32,
     ) -> End {
-        if ground.table.is_plain() {
+        if ground.table.is_simple() {
             self.make_room_by::<P, T, true>(placement, ground, key, most_steps)
         } else {
             self.make_room_by::<P, T, false>(placement, ground, key, most_steps)
@@ -117,7 +117,7 @@ impl Walk {
     }
 
     #[inline(never)]
-    fn make_room_by<P: Placement, T: Table, const PLAIN: bool>(
+    fn make_room_by<P: Placement, T: Table, const SIMPLE: bool>(
         &mut self,
         placement: &P,
         mut ground: Ground<T>,
@@ -137,18 +137,18 @@ impl Walk {
             let begin = picks.pick(slots);
             let mut rank = begin;
             for _ in 0..slots {
-                let resident = ground.resident::<PLAIN>(homeless.place, rank);
+                let resident = ground.resident::<SIMPLE>(homeless.place, rank);
                 // In a window of its own a resident may also fit beside where it is.
-                if (windowed && ground.put::<PLAIN>(resident))
-                    || ground.put::<PLAIN>(moved(placement, resident))
+                if (windowed && ground.put::<SIMPLE>(resident))
+                    || ground.put::<SIMPLE>(moved(placement, resident))
                 {
-                    ground.swap::<PLAIN>(homeless, rank);
+                    ground.swap::<SIMPLE>(homeless, rank);
                     return End::Room(u64::from(step) + 1);
                 }
                 // A remainder without a division, and without a branch at a point that cannot be foreseen.
                 rank = (rank + 1).min((rank + 1).wrapping_sub(slots));
             }
-            let (victim, swap) = ground.swap::<PLAIN>(homeless, begin);
+            let (victim, swap) = ground.swap::<SIMPLE>(homeless, begin);
             self.swaps.push(swap);
             homeless = moved(placement, victim);
             if !ground.covers(homeless.place) {
