@@ -3,10 +3,10 @@
 
 use core::arch::x86_64::{
     __m256i, _mm_srlv_epi64, _mm_testz_si128, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256,
-    _mm256_castsi256_ps, _mm256_cmpgt_epi32, _mm256_loadu_si256, _mm256_permutevar8x32_epi32,
-    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_shuffle_ps,
-    _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_sllv_epi64, _mm256_srli_epi32, _mm256_srlv_epi64,
-    _mm256_storeu_si256, _mm256_testc_si256,
+    _mm256_castsi256_ps, _mm256_cmpgt_epi32, _mm256_loadu_si256, _mm256_or_si256,
+    _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi32,
+    _mm256_setr_epi64x, _mm256_shuffle_ps, _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_sllv_epi64,
+    _mm256_srli_epi32, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi64, _mm256_testc_si256,
 };
 
 use crate::reduce::Narrow;
@@ -63,6 +63,18 @@ impl Vectors for Avx2 {
     }
 
     #[inline(always)]
+    fn missing_in_each_word(self, block: &[u64; BLOCK_WORDS], bits: u64) -> u64 {
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { missing_in_each_word(block, bits) }
+    }
+
+    #[inline(always)]
+    fn set(self, block: &mut Block, at: u64) {
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { set(block, at) }
+    }
+
+    #[inline(always)]
     fn covers(self, block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
         // SAFETY: the CPU has AVX2, as `self` proves.
         unsafe { covers(block, pattern) }
@@ -80,6 +92,15 @@ impl Vectors for Avx2 {
     }
 }
 
+/// Eight numbers of six bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn six_bits_each(bits: u64) -> [__m256i; 2] {
+    let bits = _mm256_set1_epi64x(bits.cast_signed());
+    [_mm256_setr_epi64x(0, 6, 12, 18), _mm256_setr_epi64x(24, 30, 36, 42)]
+        .map(|distances| _mm256_and_si256(_mm256_srlv_epi64(bits, distances), _mm256_set1_epi64x(63)))
+}
+
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn shifted(words: [u64; 2], by: [u64; 2]) -> Pair {
@@ -95,15 +116,36 @@ pub(super) fn some_lane_is_zero(pair: Pair, lanes: Lanes) -> bool {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bit_in_each_word(bits: u64) -> Block {
-    let bits = _mm256_set1_epi64x(bits.cast_signed());
-    let (sixes, one) = (_mm256_set1_epi64x(63), _mm256_set1_epi64x(1));
-    let half =
-        |distances| _mm256_sllv_epi64(one, _mm256_and_si256(_mm256_srlv_epi64(bits, distances), sixes));
+    let [low_numbers, high_numbers] = six_bits_each(bits);
+    let one = _mm256_set1_epi64x(1);
     let mut block = Block::default();
     let (low, high) = block.0.split_at_mut(4);
-    store(low, half(_mm256_setr_epi64x(0, 6, 12, 18)));
-    store(high, half(_mm256_setr_epi64x(24, 30, 36, 42)));
+    store(low, _mm256_sllv_epi64(one, low_numbers));
+    store(high, _mm256_sllv_epi64(one, high_numbers));
     block
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn missing_in_each_word(block: &[u64; BLOCK_WORDS], bits: u64) -> u64 {
+    let [low_numbers, high_numbers] = six_bits_each(bits);
+    let (low, high) = block.split_at(4);
+    let low = _mm256_srlv_epi64(load(low), low_numbers);
+    let high = _mm256_srlv_epi64(load(high), high_numbers);
+    u64::from(_mm256_testc_si256(_mm256_and_si256(low, high), _mm256_set1_epi64x(1)) == 0)
+}
+
+/// In every word the bit is as many places beyond its first as the word is before the bit's; elsewhere that is no distance
+/// of a shift, of which nothing remains.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn set(block: &mut Block, at: u64) {
+    let (at, one) = (_mm256_set1_epi64x(at.cast_signed()), _mm256_set1_epi64x(1));
+    let (low, high) = block.0.split_at_mut(4);
+    let low_bit = _mm256_sllv_epi64(one, _mm256_sub_epi64(at, _mm256_setr_epi64x(0, 64, 128, 192)));
+    let high_bit = _mm256_sllv_epi64(one, _mm256_sub_epi64(at, _mm256_setr_epi64x(256, 320, 384, 448)));
+    store(low, _mm256_or_si256(load(low), low_bit));
+    store(high, _mm256_or_si256(load(high), high_bit));
 }
 
 #[inline]

@@ -3,9 +3,10 @@
 
 use core::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_andnot_si512, _mm512_loadu_si512, _mm512_mask_testn_epi32_mask,
-    _mm512_permutex2var_epi32, _mm512_permutexvar_epi32, _mm512_rolv_epi64, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64, _mm512_sllv_epi32, _mm512_srli_epi32,
-    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
+    _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_permutexvar_epi32, _mm512_rolv_epi64,
+    _mm512_rorv_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64,
+    _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_srli_epi32, _mm512_srlv_epi64, _mm512_storeu_si512,
+    _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_testn_epi64_mask,
 };
 
 use crate::reduce::Narrow;
@@ -17,6 +18,9 @@ use super::lanes::Lanes;
 use super::pair::Pair;
 
 /// Proof that the CPU has what `compiled` is compiled for: only `detect` makes one.
+///
+/// `VPOPCNTDQ` is what inserts with choices gain most from, 17 % (`docs/DESIGN.md`). CPUs with AVX-512 and without it
+/// are those that run slower as long as they use 512 bits; they do with AVX2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512(());
 
@@ -25,6 +29,7 @@ impl Avx512 {
         let all = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vpopcntdq")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("popcnt");
@@ -38,7 +43,7 @@ impl Avx512 {
     }
 }
 
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512vpopcntdq,bmi1,bmi2,popcnt")]
 fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {
     work.run(avx512)
 }
@@ -65,6 +70,18 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
+    fn missing_in_each_word(self, block: &[u64; BLOCK_WORDS], bits: u64) -> u64 {
+        // SAFETY: the CPU has AVX-512F, as `self` proves.
+        unsafe { missing_in_each_word(block, bits) }
+    }
+
+    #[inline(always)]
+    fn set(self, block: &mut Block, at: u64) {
+        // SAFETY: the CPU has AVX-512F, as `self` proves.
+        unsafe { set(block, at) }
+    }
+
+    #[inline(always)]
     fn covers(self, block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
         // SAFETY: the CPU has AVX-512F, as `self` proves.
         unsafe { covers(block, pattern) }
@@ -82,15 +99,40 @@ impl Vectors for Avx512 {
     }
 }
 
+/// Eight numbers of which the lowest six bits count.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn six_bits_each(bits: u64) -> __m512i {
+    let distances = _mm512_setr_epi64(0, 6, 12, 18, 24, 30, 36, 42);
+    _mm512_srlv_epi64(_mm512_set1_epi64(bits.cast_signed()), distances)
+}
+
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn bit_in_each_word(bits: u64) -> Block {
-    let bits = _mm512_set1_epi64(bits.cast_signed());
-    let numbers = _mm512_srlv_epi64(bits, _mm512_setr_epi64(0, 6, 12, 18, 24, 30, 36, 42));
     let mut block = Block::default();
     // A rotation, unlike a shift, looks at the lowest six bits of a distance only.
-    store(&mut block.0, _mm512_rolv_epi64(_mm512_set1_epi64(1), numbers));
+    store(&mut block.0, _mm512_rolv_epi64(_mm512_set1_epi64(1), six_bits_each(bits)));
     block
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn missing_in_each_word(block: &[u64; BLOCK_WORDS], bits: u64) -> u64 {
+    let rotated = _mm512_rorv_epi64(load(block), six_bits_each(bits));
+    u64::from(_mm512_testn_epi64_mask(rotated, _mm512_set1_epi64(1)))
+}
+
+/// In every word the bit is as many places beyond its first as the word is before the bit's; elsewhere that is no distance
+/// of a shift, of which nothing remains.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn set(block: &mut Block, at: u64) {
+    let firsts = _mm512_setr_epi64(0, 64, 128, 192, 256, 320, 384, 448);
+    let distances = _mm512_sub_epi64(_mm512_set1_epi64(at.cast_signed()), firsts);
+    let bit = _mm512_sllv_epi64(_mm512_set1_epi64(1), distances);
+    let fuller = _mm512_or_si512(load(&block.0), bit);
+    store(&mut block.0, fuller);
 }
 
 #[inline]

@@ -10,7 +10,7 @@
 //! Every question is asked of all eight words, without branches, so that the compiler can ask it of several
 //! words at once.
 
-use super::words::{LINE_BYTES, Words, prefetch_line};
+use super::words::LINE_BYTES;
 
 /// Words of a block.
 pub(crate) const BLOCK_WORDS: usize = LINE_BYTES / 8;
@@ -80,51 +80,6 @@ const fn word_of(at: u64) -> usize {
     (at / 64) as usize % BLOCK_WORDS
 }
 
-/// Asks the CPU to fetch a block.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "geometry checks that the table fits the address space")]
-pub(crate) fn prefetch_block(blocks: &[[u64; BLOCK_WORDS]], number: u64) {
-    prefetch_line(blocks.as_ptr().wrapping_add(number as usize).cast());
-}
-
-/// A buffer of words seen as blocks. The spare words at its end make one block more than were asked for.
-impl Words {
-    /// All of it.
-    #[inline(always)]
-    pub(crate) fn blocks(&self) -> &[[u64; BLOCK_WORDS]] {
-        self.as_chunks().0
-    }
-
-    /// The words of the block with this number.
-    #[inline(always)]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "geometry checks that the table fits the address space"
-    )]
-    pub(crate) fn block_words(&self, number: u64) -> &[u64; BLOCK_WORDS] {
-        &self.as_chunks().0[number as usize]
-    }
-
-    /// A copy of it.
-    #[inline(always)]
-    pub(crate) fn block(&self, number: u64) -> Block {
-        Block(*self.block_words(number))
-    }
-
-    /// Sets bits in the block with this number.
-    #[inline(always)]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "geometry checks that the table fits the address space"
-    )]
-    pub(crate) fn add_to_block(&mut self, number: u64, pattern: &Block) {
-        let words = &mut self.as_chunks_mut().0[number as usize];
-        let mut block = Block(*words);
-        block.add(pattern);
-        *words = block.0;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,16 +108,5 @@ mod tests {
             assert!(block.covers(&pattern));
             assert_eq!(block.count(), set(&held) + missing);
         }
-    }
-
-    #[test]
-    fn blocks_of_a_buffer_are_its_cache_lines() {
-        let mut words = Words::zeroed(3 * 512).unwrap();
-        let mut pattern = Block::default();
-        pattern.set(65);
-        words.add_to_block(2, &pattern);
-        assert_eq!(words[17], 2);
-        assert_eq!(words.block(2), pattern);
-        assert_eq!(words.block(1), Block::default());
     }
 }

@@ -27,6 +27,13 @@ pub trait Vectors: Copy {
     /// second, and so on.
     fn bit_in_each_word(self, bits: u64) -> Block;
 
+    /// Not 0 if one of these bits is not set in `block`.
+    fn missing_in_each_word(self, block: &[u64; BLOCK_WORDS], bits: u64) -> u64;
+
+    /// Sets bit `at`, below 512. (In a register: whoever reads a block as a vector waits until bits that were set in memory
+    /// have got there.)
+    fn set(self, block: &mut Block, at: u64);
+
     /// Whether all bits of `pattern` are set in `block`.
     fn covers(self, block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool;
 
@@ -71,6 +78,17 @@ impl Vectors for Portable {
     #[inline(always)]
     fn bit_in_each_word(self, bits: u64) -> Block {
         Block(core::array::from_fn(|word| 1 << (bits >> (6 * word) & 63)))
+    }
+
+    #[inline(always)]
+    fn missing_in_each_word(self, block: &[u64; BLOCK_WORDS], bits: u64) -> u64 {
+        let shifted = (0..).step_by(6).zip(block).map(|(at, word)| word >> (bits >> at & 63));
+        shifted.fold(1, |all, word| all & word) ^ 1
+    }
+
+    #[inline(always)]
+    fn set(self, block: &mut Block, at: u64) {
+        block.set(at);
     }
 
     #[inline(always)]
@@ -134,15 +152,27 @@ impl Cpu {
         #[cfg(target_arch = "x86_64")]
         {
             // The constant is asked first: where it says no, nothing is compiled for vectors of 512 bits.
-            if W::WIDE && let Some(avx512) = self.avx512 {
+            if W::WIDE
+                && let Some(avx512) = self.avx512
+            {
                 return avx512.run(work);
             }
             if let Some(avx2) = self.avx2 {
                 return avx2.run(work);
             }
+            portable(work)
         }
+        #[cfg(not(target_arch = "x86_64"))]
         work.run(Portable)
     }
+}
+
+/// Work in portable code, apart from its caller: inlined there, it would make callers save registers for a path that few
+/// CPUs take.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn portable<W: Work>(work: W) -> W::Output {
+    work.run(Portable)
 }
 
 #[cfg(test)]
@@ -167,9 +197,15 @@ mod tests {
                 }
                 let mut block = core::array::from_fn(|word| mix(bits ^ word as u64) | pattern.0[word]);
                 assert!(vectors.covers(&block, &pattern));
+                assert_eq!(vectors.missing_in_each_word(&block, bits), 0);
                 let taken = (seed % 8) as usize;
                 block[taken] &= !pattern.0[taken];
                 assert!(!vectors.covers(&block, &pattern));
+                assert_ne!(vectors.missing_in_each_word(&block, bits), 0);
+                let (mut set, mut expected) = (Block(block), Block(block));
+                vectors.set(&mut set, bits % 512);
+                expected.set(bits % 512);
+                assert_eq!(set, expected);
                 let numbers = [bits, mix(!seed)];
                 for count in 0..=14 {
                     let number = |i: u32| numbers[(i / 7) as usize] >> (9 * (i % 7)) & 511;

@@ -11,11 +11,12 @@ mod avx2;
 mod avx512;
 pub(crate) mod block;
 pub(crate) mod cpu;
+pub(crate) mod drawn;
 pub(crate) mod lanes;
 #[cfg(test)]
 pub(crate) mod naive;
 pub(crate) mod pair;
 pub(crate) mod words;
 
-pub(crate) use block::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS, prefetch_block};
+pub(crate) use block::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};
 pub(crate) use words::Words;

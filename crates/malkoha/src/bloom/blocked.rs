@@ -12,22 +12,22 @@
 //! merged filter, whatever the other filter would have chosen. It may only have more bits set than a filter
 //! that took all keys one by one, since each half chose without knowing the other.
 
-use crate::bits::cpu::{Cpu, Portable, Vectors};
-use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, Words, prefetch_block};
+use crate::bits::cpu::Cpu;
+use crate::bits::drawn::BlockTable;
+use crate::bits::{BLOCK_BITS, Words};
 use crate::engine::{Engine, Flaw, Inserted, Stashed};
 use crate::error::{Error, Full, FullAt};
-use crate::in_cache::stays_in_cache;
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
-use crate::reduce::last_draw;
 
-use super::batch::{Insert, LookUp};
 use super::choice::Prices;
 use super::estimate;
 use super::fill::Fill;
 use super::layout::{BlockedLayout, with_equal_hashes};
-use super::pattern::{Draws, Scatter};
+use super::pattern::Scatter;
 use super::plain::{audit_count, count_set, set_bits};
+use super::rows::Keys;
+use super::work::{Insert, InsertOne, LookUpOne};
 
 /// The most candidate blocks of a key.
 pub(crate) const MOST_CHOICES: u8 = 4;
@@ -47,99 +47,13 @@ pub(crate) const MOST_CHOICES: u8 = 4;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Blocked<P> {
-    layout: BlockedLayout,
-    scatter: P,
+    pub(super) layout: BlockedLayout,
+    pub(super) scatter: P,
     /// Empty unless there is a choice.
-    prices: Option<Prices>,
-    cpu: Cpu,
-    words: Words,
-    len: u64,
-}
-
-/// Where a key may be: its candidate blocks, and the draws from which its pattern is made.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Homes<const C: usize> {
-    blocks: [u64; C],
-    draws: Draws,
-}
-
-impl<const C: usize> Homes<C> {
-    /// Of no key at all.
-    pub(super) const NOWHERE: Self = Self { blocks: [0; C], draws: Draws::NONE };
-}
-
-/// What lookups need of a filter, by value: where answers are written the compiler cannot know that the
-/// filter behind a reference stays as it is, and would read all of this again for every key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct View<'a, P> {
-    scatter: P,
-    blocks: u64,
-    words: &'a [[u64; BLOCK_WORDS]],
-}
-
-impl<P: Scatter> View<'_, P> {
-    /// Whether the table is so small that it stays in the cache.
-    #[inline(always)]
-    pub(super) fn stays_in_cache(&self) -> bool {
-        stays_in_cache(size_of_val(self.words))
-    }
-
-    #[inline(always)]
-    pub(super) fn homes<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
-        let mut draws = Draws::new(hash);
-        let mut blocks = [last_draw(hash.to_raw(), self.blocks); C];
-        for block in &mut blocks[1..] {
-            *block = last_draw(draws.next(), self.blocks);
-        }
-        Homes { blocks, draws }
-    }
-
-    /// The homes of a key, whose memory is asked for.
-    #[inline(always)]
-    pub(super) fn approach<const C: usize>(&self, hash: KeyHash) -> Homes<C> {
-        let homes = self.homes(hash);
-        for block in homes.blocks {
-            prefetch_block(self.words, block);
-        }
-        homes
-    }
-
-    /// Whether a candidate block has all bits of a key. All are looked at: which of them holds the key cannot
-    /// be foreseen.
-    #[inline(always)]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "geometry checks that the table fits the address space"
-    )]
-    pub(super) fn holds<const C: usize>(&self, homes: Homes<C>, vectors: impl Vectors) -> bool {
-        let blocks = homes.blocks.map(|number| &self.words[number as usize]);
-        self.scatter.lies_in(homes.draws, blocks, vectors)
-    }
-}
-
-/// Evaluates an expression with the number of choices as a constant.
-macro_rules! with_choices {
-    ($choices:expr, $c:ident => $act:expr) => {
-        match $choices {
-            1 => {
-                const $c: usize = 1;
-                $act
-            }
-            2 => {
-                const $c: usize = 2;
-                $act
-            }
-            3 => {
-                const $c: usize = 3;
-                $act
-            }
-            // The most there are: `BlockedLayout::check`.
-            _ => {
-                const $c: usize = MOST_CHOICES as usize;
-                $act
-            }
-        }
-    };
+    pub(super) prices: Option<Prices>,
+    pub(super) cpu: Cpu,
+    pub(super) table: BlockTable,
+    pub(super) len: u64,
 }
 
 impl<P: Scatter> Blocked<P> {
@@ -160,41 +74,16 @@ impl<P: Scatter> Blocked<P> {
             scatter: P::new(layout.key_bits),
             prices: (layout.choices > 1).then(|| Prices::new(layout.cost, layout.key_bits)),
             cpu: Cpu::detect(),
-            words,
+            table: BlockTable::new(words, layout.blocks),
             len: 0,
         })
-    }
-
-    /// What lookups need.
-    #[inline(always)]
-    pub(super) fn view(&self) -> View<'_, P> {
-        View { scatter: self.scatter, blocks: self.layout.blocks, words: self.words.blocks() }
-    }
-
-    /// Stores a key: in its only block, or in the one where it costs least, the first of several; if one
-    /// holds it already, nothing changes.
-    #[inline(always)]
-    pub(super) fn add<const C: usize>(&mut self, homes: Homes<C>, vectors: impl Vectors) {
-        let pattern = self.scatter.pattern(homes.draws, vectors);
-        self.len += 1;
-        let mut best = homes.blocks[0];
-        if let Some(prices) = &self.prices {
-            let mut least = f64::INFINITY;
-            for number in homes.blocks {
-                let block = self.words.block(number);
-                let new = block.missing(&pattern);
-                // A block that holds the key is the best there is.
-                let cost = if new == 0 { f64::NEG_INFINITY } else { prices.cost(block.count() + new, new) };
-                (least, best) = if cost < least { (cost, number) } else { (least, best) };
-            }
-        }
-        self.words.add_to_block(best, &pattern);
     }
 
     /// Stores a key.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash) {
-        with_choices!(self.layout.choices, C => self.add(self.view().homes::<C>(hash), Portable));
+        let stored = self.cpu.run(InsertOne { filter: self, hash });
+        debug_assert_eq!(stored, Ok(()), "there is always room");
     }
 
     /// Stores a key unless the filter already answers that it is there.
@@ -210,7 +99,7 @@ impl<P: Scatter> Blocked<P> {
     #[must_use]
     #[inline]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        with_choices!(self.layout.choices, C => self.view().holds(self.view().homes::<C>(hash), Portable))
+        self.cpu.run(LookUpOne { filter: self, hash })
     }
 
     /// Answers for every key of a slice into a slice of equal length.
@@ -219,14 +108,7 @@ impl<P: Scatter> Blocked<P> {
     ///
     /// If the lengths differ.
     pub fn contains_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
-        self.look_up(hashes, |hash| *hash, answers);
-    }
-
-    fn look_up<K>(&self, keys: &[K], hash: impl Fn(&K) -> KeyHash, answers: &mut [bool]) {
-        assert_eq!(keys.len(), answers.len(), "as many answers as keys");
-        with_choices!(self.layout.choices, C => {
-            self.cpu.run(LookUp::<_, _, _, C> { view: self.view(), cpu: self.cpu, keys, hash, answers });
-        });
+        self.look_up(Keys::Hashes(hashes), answers);
     }
 
     /// Adds the keys of another filter, which must have the same layout and the same seed of its hashes.
@@ -251,15 +133,11 @@ impl<P: Scatter> Blocked<P> {
         self.len == 0
     }
 
-    fn all_blocks(&self) -> impl Iterator<Item = Block> {
-        (0..self.layout.blocks).map(|number| self.words.block(number))
-    }
-
     /// How many blocks have 0, 1, 2 to 512 set bits: Figure 7 of the paper. Reads the whole table.
     #[must_use]
     pub fn histogram(&self) -> Vec<u64> {
         let mut histogram = vec![0; BLOCK_BITS as usize + 1];
-        self.all_blocks().for_each(|block| histogram[block.count() as usize] += 1);
+        self.table.blocks().iter().for_each(|block| histogram[block.count() as usize] += 1);
         histogram
     }
 
@@ -267,7 +145,7 @@ impl<P: Scatter> Blocked<P> {
     /// the only way to know rates that are too small to count. Reads the whole table.
     #[must_use]
     pub fn rate_from_fill(&self) -> f64 {
-        let one = self.all_blocks().map(|block| self.scatter.share(&block)).sum::<f64>();
+        let one = self.table.blocks().iter().map(|block| self.scatter.share(&block)).sum::<f64>();
         let one = (one / self.layout.blocks as f64).min(1.0);
         let any = -(f64::from(self.layout.choices) * (-one).ln_1p()).exp_m1();
         with_equal_hashes(any, self.len)
@@ -276,16 +154,12 @@ impl<P: Scatter> Blocked<P> {
     /// The set bits, and the rate that they have. Reads the whole table.
     #[must_use]
     pub fn fill(&self) -> Fill {
-        let bits = self.layout.blocks * u64::from(BLOCK_BITS);
+        let bits = self.table.blocks().bits();
         Fill { set: self.count_set(), bits, rate: self.rate_from_fill() }
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "geometry checks that the table fits the address space"
-    )]
     fn count_set(&self) -> u64 {
-        count_set(self.words.blocks()[..self.layout.blocks as usize].as_flattened())
+        count_set(self.table.blocks().words())
     }
 
     /// An estimate of the number of different keys: the number for which these set bits are expected. Reads
@@ -301,8 +175,7 @@ impl<P: Scatter> Blocked<P> {
 
 impl<P: Scatter> Engine for Blocked<P> {
     fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
-        self.insert(hash);
-        Ok(())
+        self.cpu.run(InsertOne { filter: self, hash })
     }
 
     fn insert_unique(&mut self, hash: KeyHash) -> Result<Inserted, Full> {
@@ -310,7 +183,7 @@ impl<P: Scatter> Engine for Blocked<P> {
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
-        self.contains(hash)
+        self.cpu.run(LookUpOne { filter: self, hash })
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
@@ -318,25 +191,21 @@ impl<P: Scatter> Engine for Blocked<P> {
     }
 
     fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
-        let hasher = *hasher;
-        self.look_up(numbers, move |number| hasher.number(*number), answers);
+        self.look_up(Keys::Numbers(numbers, hasher), answers);
         true
     }
 
     fn prefetch(&self, hash: KeyHash) {
-        with_choices!(self.layout.choices, C => {
-            self.view().approach::<C>(hash);
-        });
+        self.approach(hash);
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
-        let cpu = self.cpu;
-        with_choices!(self.layout.choices, C => cpu.run(Insert::<_, C> { filter: self, hashes }));
+        self.cpu.run(Insert { filter: self, hashes });
         Ok(())
     }
 
     fn clear(&mut self) {
-        self.words.fill(0);
+        self.table.words_mut().fill(0);
         self.len = 0;
     }
 
@@ -345,11 +214,11 @@ impl<P: Scatter> Engine for Blocked<P> {
     }
 
     fn words(&self) -> &[u64] {
-        &self.words
+        self.table.words()
     }
 
     fn bytes(&self) -> usize {
-        self.words.bytes()
+        self.table.bytes()
     }
 
     fn clone_box(&self) -> Box<dyn Engine> {
@@ -361,11 +230,11 @@ impl<P: Scatter> Engine for Blocked<P> {
     }
 
     fn audit(&self) -> Result<(), Flaw> {
-        audit_count(self.len, &self.words, self.layout.key_bits)
+        audit_count(self.len, self.table.words(), self.layout.key_bits)
     }
 
     fn merge_bits(&mut self, other: &dyn Engine) -> bool {
-        set_bits(&mut self.words, other.words());
+        set_bits(self.table.words_mut(), other.words());
         self.len = self.len.saturating_add(other.len());
         true
     }

@@ -47,7 +47,6 @@
 //!
 //! All bits of a key come from the 64 of its hash, so that no rate falls below n 2^-64.
 
-mod batch;
 mod blocked;
 mod choice;
 mod curve;
@@ -57,8 +56,12 @@ mod layout;
 pub(crate) mod model;
 pub(crate) mod pattern;
 mod plain;
+mod rows;
 mod sizing;
 mod table;
+#[cfg(test)]
+mod tests;
+mod work;
 
 pub use blocked::Blocked;
 pub use choice::Cost;

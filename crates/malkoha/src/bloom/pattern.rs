@@ -16,6 +16,7 @@
 //! draw waits for the one before it.
 
 use crate::bits::cpu::Vectors;
+use crate::bits::drawn::fold;
 use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};
 use crate::key::KeyHash;
 
@@ -50,20 +51,29 @@ impl core::fmt::Display for Pattern {
 pub struct Draws(u64);
 
 impl Draws {
-    /// Of no key at all.
-    pub(crate) const NONE: Self = Self(0);
+    /// What the counter counts by.
+    const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
     #[inline(always)]
     pub(crate) fn new(hash: KeyHash) -> Self {
         Self(hash.to_raw())
     }
 
+    /// The words of a hash without the first so many.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves of a product")]
+    pub(crate) fn after(hash: KeyHash, words: u64) -> Self {
+        Self(hash.to_raw().wrapping_add(words.wrapping_mul(Self::STEP)))
+    }
+
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let product = u128::from(self.0) * u128::from(self.0 ^ 0xE703_7ED1_A0B4_28DB);
-        (product >> 64) as u64 ^ product as u64
+        self.0 = self.0.wrapping_add(Self::STEP);
+        fold(Self::factors(self.0))
+    }
+
+    #[inline(always)]
+    fn factors(counter: u64) -> [u64; 2] {
+        [counter, counter ^ 0xE703_7ED1_A0B4_28DB]
     }
 }
 
@@ -71,6 +81,10 @@ impl Draws {
 pub trait Scatter: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// Its name.
     const PATTERN: Pattern;
+
+    /// Whether a key may have more than one candidate block, as `BlockedLayout::check` has it: where not, no code for
+    /// choices is compiled.
+    const CHOOSES: bool;
 
     /// The way for keys of so many bits.
     fn new(key_bits: u32) -> Self;
@@ -102,20 +116,20 @@ pub struct Random {
 
 impl Scatter for Random {
     const PATTERN: Pattern = Pattern::Random;
+    const CHOOSES: bool = true;
 
     fn new(key_bits: u32) -> Self {
         Self { key_bits }
     }
 
     #[inline(always)]
-    fn pattern(&self, mut draws: Draws, _: impl Vectors) -> Block {
+    fn pattern(&self, mut draws: Draws, vectors: impl Vectors) -> Block {
         let mut block = Block::default();
-        add_random_bits(&mut block, &mut draws, self.key_bits);
+        add_random_bits(&mut block, &mut draws, self.key_bits, vectors);
         block
     }
 
-    /// Bits are looked up in the blocks where they are: the pattern would be written word by word and read
-    /// again as vectors, which waits.
+    /// Bits are looked up in the blocks where they are, fourteen at a time: a pattern is made of one after the other.
     #[inline(always)]
     fn lies_in<const C: usize>(
         &self,
@@ -149,17 +163,18 @@ pub struct Distinct {
 
 impl Scatter for Distinct {
     const PATTERN: Pattern = Pattern::Distinct;
+    const CHOOSES: bool = true;
 
     fn new(key_bits: u32) -> Self {
         Self { key_bits }
     }
 
     #[inline(always)]
-    fn pattern(&self, mut draws: Draws, _: impl Vectors) -> Block {
+    fn pattern(&self, mut draws: Draws, vectors: impl Vectors) -> Block {
         let mut block = Block::default();
         let mut missing = self.key_bits;
         while missing > 0 {
-            add_random_bits(&mut block, &mut draws, missing);
+            add_random_bits(&mut block, &mut draws, missing, vectors);
             missing = self.key_bits - block.count();
         }
         block
@@ -178,6 +193,7 @@ pub struct Spread {
 
 impl Scatter for Spread {
     const PATTERN: Pattern = Pattern::Spread;
+    const CHOOSES: bool = false;
 
     fn new(key_bits: u32) -> Self {
         Self { bits_per_word: key_bits / WORDS }
@@ -192,6 +208,24 @@ impl Scatter for Spread {
         block
     }
 
+    /// Bits are looked up where they are, as for random patterns. One in each word is what most filters have.
+    #[inline(always)]
+    fn lies_in<const C: usize>(
+        &self,
+        mut draws: Draws,
+        blocks: [&[u64; BLOCK_WORDS]; C],
+        vectors: impl Vectors,
+    ) -> bool {
+        let mut missing = vectors.missing_in_each_word(blocks[0], draws.next());
+        if self.bits_per_word == 1 {
+            return missing == 0;
+        }
+        for _ in 1..self.bits_per_word {
+            missing |= vectors.missing_in_each_word(blocks[0], draws.next());
+        }
+        missing == 0
+    }
+
     fn share(&self, block: &Block) -> f64 {
         let full = |word: &u64| f64::from(word.count_ones()) / f64::from(WORD_BITS);
         block.0.iter().map(full).product::<f64>().powi(self.bits_per_word.cast_signed())
@@ -203,21 +237,24 @@ const NUMBERS: u32 = 7;
 
 /// Sets so many random bits, of which some may coincide with one another or with set ones.
 #[inline(always)]
-fn add_random_bits(block: &mut Block, draws: &mut Draws, bits: u32) {
-    random_bits(draws, bits, |at| block.set(at));
+fn add_random_bits(block: &mut Block, draws: &mut Draws, bits: u32, vectors: impl Vectors) {
+    let mut left = bits;
+    // All numbers of a word: how many turns that takes is known when this is compiled.
+    while left >= NUMBERS {
+        add_numbered_bits(block, draws.next(), NUMBERS, vectors);
+        left -= NUMBERS;
+    }
+    if left > 0 {
+        add_numbered_bits(block, draws.next(), left, vectors);
+    }
 }
 
-/// Visits so many random bits, of which some may coincide.
+/// Sets the bits that the first so many numbers of a word name.
 #[inline(always)]
-fn random_bits(draws: &mut Draws, bits: u32, mut visit: impl FnMut(u64)) {
-    let mut left = bits;
-    while left > 0 {
-        let mut word = draws.next();
-        for _ in 0..left.min(NUMBERS) {
-            visit(word % u64::from(BLOCK_BITS));
-            word >>= 9;
-        }
-        left = left.saturating_sub(NUMBERS);
+fn add_numbered_bits(block: &mut Block, mut word: u64, count: u32, vectors: impl Vectors) {
+    for _ in 0..count {
+        vectors.set(block, word % u64::from(BLOCK_BITS));
+        word >>= 9;
     }
 }
 

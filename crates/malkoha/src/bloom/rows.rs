@@ -1,0 +1,57 @@
+//! Keys as hashes, a row at a time.
+//!
+//! Integers are hashed here, for which a CPU has vectors, by one body of code that all filters of the family share.
+
+use crate::bits::cpu::{Cpu, Vectors, Work};
+use crate::key::{KeyHash, KeyHasher};
+
+/// Keys of a row: so many keys ahead of the one that is looked at the memory is asked for.
+pub(super) const ROW: usize = 64;
+
+/// Keys to be looked up.
+#[derive(Clone, Copy)]
+pub(super) enum Keys<'a> {
+    Hashes(&'a [KeyHash]),
+    /// Integers, and what hashes them.
+    Numbers(&'a [u64], &'a KeyHasher),
+}
+
+impl Keys<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Hashes(hashes) => hashes.len(),
+            Self::Numbers(numbers, _) => numbers.len(),
+        }
+    }
+
+    /// The hashes of the row with this number, and how many there are; fewer than a row at the end.
+    pub(super) fn row(&self, number: usize, cpu: Cpu, row: &mut [KeyHash; ROW]) -> usize {
+        let (begin, end) = (self.len().min(number * ROW), self.len().min((number + 1) * ROW));
+        match self {
+            Self::Hashes(hashes) => row[..end - begin].copy_from_slice(&hashes[begin..end]),
+            Self::Numbers(numbers, hasher) => {
+                cpu.run(HashRow { numbers: &numbers[begin..end], hasher: **hasher, row });
+            }
+        }
+        end - begin
+    }
+}
+
+/// Hashes at most a row of integers.
+struct HashRow<'a> {
+    numbers: &'a [u64],
+    hasher: KeyHasher,
+    row: &'a mut [KeyHash; ROW],
+}
+
+impl Work for HashRow<'_> {
+    const WIDE: bool = true;
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _: impl Vectors) {
+        for (hash, number) in self.row.iter_mut().zip(self.numbers) {
+            *hash = self.hasher.number(*number);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Filters against lists of bits, on every CPU.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::bits::cpu::Cpu;
+use crate::engine::Engine;
+use crate::key::{KeyHash, KeyHasher};
+use crate::reduce::last_draw;
+
+use super::choice::{Cost, Prices};
+use super::pattern::{Draws, Scatter};
+use super::{Blocked, BlockedLayout, Distinct, Pattern, Random, Spread};
+
+/// Keys that are stored, and keys that are asked for, among them these.
+const STORED: u64 = 300;
+const ASKED: u64 = 700;
+
+/// Lengths of slices around those of a row.
+const LENGTHS: [usize; 7] = [0, 1, 63, 64, 65, 129, ASKED as usize];
+
+fn hasher() -> KeyHasher {
+    KeyHasher::new(5)
+}
+
+fn hashes(keys: u64) -> Vec<KeyHash> {
+    (0..keys).map(|key| hasher().number(key)).collect()
+}
+
+/// The bits of a key, one after the other as the patterns describe them.
+fn pattern(layout: &BlockedLayout, draws: &mut Draws) -> BTreeSet<u64> {
+    let mut bits = BTreeSet::new();
+    let mut left = layout.key_bits;
+    while left > 0 {
+        let word = draws.next();
+        if layout.pattern == Pattern::Spread {
+            bits.extend((0..8).map(|i| 64 * i + (word >> (6 * i) & 63)));
+            left -= 8;
+            continue;
+        }
+        let count = left.min(7);
+        bits.extend((0..count).map(|i| word >> (9 * i) & 511));
+        left -= count;
+        if layout.pattern == Pattern::Distinct && left == 0 {
+            left = layout.key_bits - bits.len() as u32;
+        }
+    }
+    bits
+}
+
+/// A blocked filter of which only the blocks are kept that have bits.
+struct Naive {
+    layout: BlockedLayout,
+    blocks: BTreeMap<u64, BTreeSet<u64>>,
+}
+
+impl Naive {
+    fn homes(&self, hash: KeyHash) -> (Vec<u64>, BTreeSet<u64>) {
+        let mut draws = Draws::new(hash);
+        let mut fractions = vec![hash.to_raw()];
+        fractions.extend((1..self.layout.choices).map(|_| draws.next()));
+        let homes = fractions.iter().map(|fraction| last_draw(*fraction, self.layout.blocks)).collect();
+        (homes, pattern(&self.layout, &mut draws))
+    }
+
+    fn holds(&self, hash: KeyHash) -> bool {
+        let (homes, bits) = self.homes(hash);
+        homes.iter().any(|home| self.blocks.get(home).is_some_and(|set| bits.is_subset(set)))
+    }
+
+    fn insert(&mut self, hash: KeyHash) {
+        let (homes, bits) = self.homes(hash);
+        let prices = Prices::new(self.layout.cost, self.layout.key_bits);
+        let cost = |home: &u64| {
+            let set = self.blocks.get(home).cloned().unwrap_or_default();
+            let new = bits.difference(&set).count() as u32;
+            if new == 0 { f64::NEG_INFINITY } else { prices.cost(set.len() as u32 + new, new) }
+        };
+        // The first of the cheapest.
+        let best = homes.iter().copied().reduce(|a, b| if cost(&b) < cost(&a) { b } else { a });
+        self.blocks.entry(best.unwrap()).or_default().extend(bits);
+    }
+
+    fn words(&self, len: usize) -> Vec<u64> {
+        let mut words = vec![0; len];
+        for (block, bits) in &self.blocks {
+            bits.iter().for_each(|at| words[(block * 8 + at / 64) as usize] |= 1 << (at % 64));
+        }
+        words
+    }
+}
+
+/// What a filter says of keys, whichever way it is asked.
+fn check_answers(filter: &dyn Engine, expected: &[bool], what: &str) {
+    let (numbers, hashes) = ((0..ASKED).collect::<Vec<_>>(), hashes(ASKED));
+    for (hash, expected) in hashes.iter().zip(expected) {
+        assert_eq!(filter.contains(*hash), *expected, "{what}");
+    }
+    for length in LENGTHS {
+        let mut answers = vec![true; length];
+        filter.contains_batch(&hashes[..length], &mut answers);
+        assert_eq!(answers, expected[..length], "{length} hashes in {what}");
+        answers.fill(true);
+        assert!(filter.contains_numbers(&numbers[..length], &hasher(), &mut answers));
+        assert_eq!(answers, expected[..length], "{length} numbers in {what}");
+    }
+}
+
+fn check_blocked<P: Scatter>(layout: &BlockedLayout) {
+    let mut naive = Naive { layout: *layout, blocks: BTreeMap::new() };
+    let stored = hashes(STORED);
+    stored.iter().for_each(|hash| naive.insert(*hash));
+    // Again: with choices they are found where they are.
+    stored[..20].iter().for_each(|hash| naive.insert(*hash));
+    let expected: Vec<bool> = hashes(ASKED).iter().map(|hash| naive.holds(*hash)).collect();
+    for cpu in Cpu::all() {
+        let what = format!("{layout:?} by {cpu:?}");
+        let mut filter = Blocked::<P>::new(layout).unwrap();
+        filter.cpu = cpu;
+        let (single, rest) = stored.split_at(70);
+        single.iter().for_each(|hash| filter.insert(*hash));
+        filter.insert_batch(rest).unwrap();
+        stored[..20].iter().for_each(|hash| Engine::insert(&mut filter, *hash).unwrap());
+        assert_eq!(filter.len(), STORED + 20);
+        assert!(filter.words() == naive.words(filter.words().len()), "other bits in {what}");
+        check_answers(&filter, &expected, &what);
+        assert!(
+            hashes(ASKED).iter().zip(&expected).all(|(hash, yes)| filter.contains(*hash) == *yes),
+            "{what}"
+        );
+    }
+}
+
+/// Few keys to a block and many, in a table that stays in the cache and in one that does not.
+const BLOCKS: [u64; 4] = [1, 3, 40, 20_000];
+
+#[test]
+fn blocked_filters_are_lists_of_bits() {
+    for blocks in BLOCKS {
+        for key_bits in [1, 6, 7, 8, 14, 15, 21, 30, 32] {
+            for choices in 1..=4 {
+                let layout =
+                    |pattern| BlockedLayout { blocks, choices, key_bits, pattern, cost: Cost::default() };
+                check_blocked::<Random>(&layout(Pattern::Random));
+                check_blocked::<Distinct>(&layout(Pattern::Distinct));
+            }
+        }
+        for key_bits in [8, 16, 24, 32] {
+            let (pattern, cost) = (Pattern::Spread, Cost::default());
+            check_blocked::<Spread>(&BlockedLayout { blocks, choices: 1, key_bits, pattern, cost });
+        }
+    }
+}
+
+#[test]
+fn all_costs_choose_as_their_numbers_say() {
+    let costs = [
+        Cost::Mixed { sigma: 0.0 },
+        Cost::Mixed { sigma: 50.0 },
+        Cost::LookAhead { mu: 3.5 },
+        Cost::LookAhead { mu: 1e300 },
+        Cost::Exponential { beta: 1e-300 },
+        Cost::Exponential { beta: 1e300 },
+    ];
+    for cost in costs {
+        for choices in 2..=4 {
+            let pattern = Pattern::Random;
+            check_blocked::<Random>(&BlockedLayout { blocks: 20, choices, key_bits: 9, pattern, cost });
+        }
+    }
+}
