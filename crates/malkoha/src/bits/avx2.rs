@@ -43,6 +43,7 @@ fn compiled<W: Work>(work: W, avx2: Avx2) -> W::Output {
 
 impl Vectors for Avx2 {
     type Multiply = Narrow;
+    const DRAWS_TOGETHER: bool = false;
 
     #[inline(always)]
     fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {

@@ -2,11 +2,13 @@
 #![expect(unsafe_code, reason = "instructions of a CPU that was asked")]
 
 use core::arch::x86_64::{
-    __m512i, _mm512_and_si512, _mm512_andnot_si512, _mm512_loadu_si512, _mm512_mask_testn_epi32_mask,
-    _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_permutexvar_epi32, _mm512_rolv_epi64,
-    _mm512_rorv_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64,
-    _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_srli_epi32, _mm512_srlv_epi64, _mm512_storeu_si512,
-    _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_testn_epi64_mask,
+    __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_andnot_si512, _mm512_loadu_si512,
+    _mm512_mask_blend_epi32, _mm512_mask_testn_epi32_mask, _mm512_mul_epu32, _mm512_or_si512,
+    _mm512_permutex2var_epi32, _mm512_permutexvar_epi32, _mm512_rolv_epi64, _mm512_rorv_epi64,
+    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64, _mm512_shuffle_epi32,
+    _mm512_slli_epi64, _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_srli_epi32, _mm512_srli_epi64,
+    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi64, _mm512_test_epi64_mask,
+    _mm512_testn_epi64_mask, _mm512_xor_si512,
 };
 
 use crate::reduce::Narrow;
@@ -14,6 +16,7 @@ use crate::reduce::Narrow;
 use super::avx2::{shifted, some_lane_is_zero};
 use super::block::{BLOCK_WORDS, Block};
 use super::cpu::{Vectors, Work};
+use super::drawn::NarrowBits;
 use super::lanes::Lanes;
 use super::pair::Pair;
 
@@ -50,6 +53,7 @@ fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {
 
 impl Vectors for Avx512 {
     type Multiply = Narrow;
+    const DRAWS_TOGETHER: bool = true;
 
     #[inline(always)]
     fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {
@@ -96,6 +100,12 @@ impl Vectors for Avx512 {
     ) -> [u64; C] {
         // SAFETY: the CPU has AVX-512F, as `self` proves.
         unsafe { missing_bits(blocks, numbers, count) }
+    }
+
+    #[inline(always)]
+    fn missing_drawn(self, bits: NarrowBits<'_>, factors: [[u64; 2]; 8], count: u32) -> u64 {
+        // SAFETY: the CPU has AVX-512F, as `self` proves.
+        unsafe { missing_drawn(bits, factors, count) }
     }
 }
 
@@ -163,6 +173,61 @@ fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64;
         *missing = u64::from(_mm512_mask_testn_epi32_mask(wanted, chosen, bit));
     }
     missing
+}
+
+/// Positions are computed eight at a time, words are loaded one by one: CPUs gather them no faster.
+#[inline]
+#[target_feature(enable = "avx512f")]
+#[expect(clippy::cast_possible_truncation, reason = "this target has 64 bits")]
+fn missing_drawn(bits: NarrowBits<'_>, factors: [[u64; 2]; 8], count: u32) -> u64 {
+    let fractions = fold(load(&factors.map(|[a, _]| a)), load(&factors.map(|[_, b]| b)));
+    let at = narrow_draws(fractions, bits.count());
+    let mut numbers = [0; 8];
+    store(&mut numbers, _mm512_srli_epi64::<6>(at));
+    let words = numbers.map(|number| {
+        // SAFETY: a draw is below the number of bits, or 0 if there is none, and the words hold that many.
+        unsafe { *bits.words().get_unchecked(number as usize) }
+    });
+    // A rotation looks at the lowest six bits of a distance only.
+    let rotated = _mm512_rorv_epi64(load(&words), at);
+    let missing = _mm512_testn_epi64_mask(rotated, _mm512_set1_epi64(1));
+    u64::from(missing) & ((1 << count.min(8)) - 1)
+}
+
+/// `drawn::fold` of eight products, of four parts each.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn fold(a: __m512i, b: __m512i) -> __m512i {
+    let (upper_a, upper_b) = (upper_halves(a), upper_halves(b));
+    let low = _mm512_mul_epu32(a, b);
+    let (cross, other_cross) = (_mm512_mul_epu32(a, upper_b), _mm512_mul_epu32(upper_a, b));
+    let lower_half = _mm512_and_si512(cross, _mm512_set1_epi64(0xFFFF_FFFF));
+    let middle = _mm512_add_epi64(_mm512_add_epi64(_mm512_srli_epi64::<32>(low), lower_half), other_cross);
+    let high = _mm512_add_epi64(_mm512_mul_epu32(upper_a, upper_b), _mm512_srli_epi64::<32>(cross));
+    let high = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(middle));
+    let low = _mm512_mask_blend_epi32(0xAAAA, low, _mm512_slli_epi64::<32>(middle));
+    _mm512_xor_si512(high, low)
+}
+
+/// `reduce::Narrow::last_draw` of eight fractions.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn narrow_draws(fractions: __m512i, choices: u32) -> __m512i {
+    // In both halves of every word. (Were the upper ones known to be 0, the compiler would take the products of 64 bits,
+    // which take three times as long on some CPUs.)
+    let choices = _mm512_set1_epi32(choices.cast_signed());
+    let upper = _mm512_mul_epu32(upper_halves(fractions), choices);
+    let lower = _mm512_mul_epu32(fractions, choices);
+    _mm512_srli_epi64::<32>(_mm512_add_epi64(upper, _mm512_srli_epi64::<32>(lower)))
+}
+
+/// The upper half of every word in its lower half, for products that look at lower halves only. (Not by a shift: in
+/// that the compiler sees the product of 128 bits that this is a part of, and computes it in scalar code, one word after
+/// the other.)
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn upper_halves(words: __m512i) -> __m512i {
+    _mm512_shuffle_epi32::<0b11_11_01_01>(words)
 }
 
 #[inline]

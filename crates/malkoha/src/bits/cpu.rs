@@ -7,6 +7,7 @@
 use crate::reduce::{Multiply, Whole};
 
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block, bit_of};
+use super::drawn::{NarrowBits, fold};
 use super::lanes::Lanes;
 use super::pair::Pair;
 #[cfg(target_arch = "x86_64")]
@@ -22,6 +23,8 @@ pub trait Vectors: Copy {
 
     /// Whether a lane of either word is zero.
     fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool;
+    /// Whether `missing_drawn` is quicker for eight bits together than for one after the other.
+    const DRAWS_TOGETHER: bool;
 
     /// A block with one bit in each word: bits 0 to 5 of `bits` say which in the first, 6 to 11 in the
     /// second, and so on.
@@ -47,6 +50,24 @@ pub trait Vectors: Copy {
         numbers: [u64; 2],
         count: u32,
     ) -> [u64; C];
+
+    /// Not 0 if one of the first `count` of eight bits of a table is not set, those that the folded products
+    /// (`drawn::fold`) of these factors draw.
+    #[inline(always)]
+    fn missing_drawn(self, bits: NarrowBits<'_>, factors: [[u64; 2]; 8], count: u32) -> u64 {
+        let mut all = 1;
+        // Mostly there are eight, and a number of turns that is known when this is compiled.
+        if count >= 8 {
+            for factors in factors {
+                all &= bits.all().draw(fold(factors));
+            }
+        } else {
+            for factors in factors.into_iter().take(count as usize) {
+                all &= bits.all().draw(fold(factors));
+            }
+        }
+        all & 1 ^ 1
+    }
 }
 
 /// Work that is worth compiling for several CPUs. All that it calls in its loops is `#[inline(always)]`: what
@@ -64,6 +85,7 @@ pub(crate) struct Portable;
 
 impl Vectors for Portable {
     type Multiply = Whole;
+    const DRAWS_TOGETHER: bool = false;
 
     #[inline(always)]
     fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {
@@ -178,7 +200,10 @@ fn portable<W: Work>(work: W) -> W::Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::Words;
+    use crate::bits::drawn::BitTable;
     use crate::key::mix;
+    use crate::reduce::last_draw;
 
     /// What vectors say of blocks, bit by bit.
     struct Check;
@@ -220,6 +245,52 @@ mod tests {
                 }
             }
             assert!((6000..24_000).contains(&yes), "{yes} of 30,000 answers are yes");
+        }
+    }
+
+    /// What vectors say of bits that are drawn from a table, bit by bit.
+    struct CheckDraws;
+
+    impl Work for CheckDraws {
+        const WIDE: bool = true;
+        type Output = ();
+
+        fn run(self, vectors: impl Vectors) {
+            let mut yes = 0;
+            for bits in [1, 64, 1000, 100_000] {
+                let mut table = BitTable::new(Words::zeroed(bits).unwrap(), bits);
+                // Mostly ones, so that both answers occur.
+                table
+                    .words_mut()
+                    .iter_mut()
+                    .zip(0..)
+                    .for_each(|(word, i)| *word = mix(i) | mix(!i) | mix(i << 9));
+                for seed in 0..500u64 {
+                    let edges = [[0, 0], [u64::MAX, u64::MAX], [1, u64::MAX], [1 << 63, 2]];
+                    let factors = core::array::from_fn(|i| match edges.get(i) {
+                        Some(edge) if seed == 0 => *edge,
+                        _ => [mix(seed << 8 | i as u64), mix(!seed << 8 | i as u64)],
+                    });
+                    for count in 0..=9 {
+                        let drawn = factors.into_iter().take(count as usize).map(fold);
+                        let all = drawn
+                            .map(|fraction| last_draw(fraction, bits))
+                            .all(|at| table.words()[(at / 64) as usize] >> (at % 64) & 1 == 1);
+                        let missing = vectors.missing_drawn(table.bits().narrow().unwrap(), factors, count);
+                        assert_eq!(missing == 0, all, "{count} of {factors:?} in {bits}");
+                        yes += u32::from(all);
+                    }
+                }
+            }
+            assert!((5000..15_000).contains(&yes), "{yes} of 20,000 answers are yes");
+        }
+    }
+
+    #[test]
+    fn all_cpus_draw_the_same_bits() {
+        CheckDraws.run(Portable);
+        for cpu in Cpu::all() {
+            cpu.run(CheckDraws);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Tables of which the fractions of a hash draw a block.
+//! Tables of which the fractions of a hash draw a block or a bit.
 //!
 //! A draw is below the number of choices whatever the fraction is (`reduce.rs`). So it is enough to ask once, when a
 //! table is made, whether its words hold all that can be drawn; a lookup asks no more. With the question a lookup
@@ -107,6 +107,127 @@ impl<'a> Blocks<'a> {
     }
 }
 
+/// Words as so many bits.
+///
+/// The invariant: the words hold all of them, and there is at least one word. Words never change their number.
+#[derive(Clone, Debug)]
+pub(crate) struct BitTable {
+    bits: u64,
+    words: Words,
+}
+
+impl BitTable {
+    /// Words as so many bits; there may be more words.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    pub(crate) fn new(words: Words, bits: u64) -> Self {
+        assert!(bits.max(1).div_ceil(64) <= words.len() as u64, "words hold all bits");
+        Self { bits, words }
+    }
+
+    /// The bits.
+    #[inline(always)]
+    pub(crate) fn bits(&self) -> Bits<'_> {
+        Bits { bits: self.bits, words: &self.words }
+    }
+
+    /// Sets the bit that a fraction draws.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, fraction: u64) {
+        let at = last_draw(fraction, self.bits);
+        // SAFETY: a draw is below the number of bits, or 0 if there is none, and the words hold that many, by the
+        // invariant.
+        let word = unsafe { self.words.get_unchecked_mut(word_of(at)) };
+        *word |= 1 << (at % 64);
+    }
+
+    /// All words, also those beyond the last bit.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The same, to be written to.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
+    /// Bytes allocated.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.bytes()
+    }
+}
+
+/// The bits of a table. The words hold all of them, and there is at least one word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bits<'a> {
+    bits: u64,
+    words: &'a [u64],
+}
+
+impl<'a> Bits<'a> {
+    /// The bit that a fraction draws is the lowest of this; the others are not defined.
+    #[inline(always)]
+    pub(crate) fn draw(self, fraction: u64) -> u64 {
+        let at = last_draw(fraction, self.bits);
+        // SAFETY: a draw is below the number of bits, or 0 if there is none, and the words hold that many.
+        let word = unsafe { self.words.get_unchecked(word_of(at)) };
+        word >> (at % 64)
+    }
+
+    /// Asks the CPU to fetch it.
+    #[inline(always)]
+    pub(crate) fn prefetch(self, fraction: u64) {
+        let at = last_draw(fraction, self.bits);
+        prefetch_line(self.words.as_ptr().wrapping_add(word_of(at)).cast());
+    }
+
+    /// The same, if they are few enough for vectors.
+    #[inline(always)]
+    pub(crate) fn narrow(self) -> Option<NarrowBits<'a>> {
+        Some(NarrowBits { count: u32::try_from(self.bits).ok()?, words: self.words })
+    }
+}
+
+/// The bits of a table that are not more than [`Narrow`](crate::reduce::Narrow) can draw from. The words hold all of them,
+/// and there is at least one word.
+#[derive(Clone, Copy, Debug)]
+pub struct NarrowBits<'a> {
+    count: u32,
+    words: &'a [u64],
+}
+
+impl<'a> NarrowBits<'a> {
+    /// All of them.
+    #[inline(always)]
+    pub(crate) fn all(self) -> Bits<'a> {
+        Bits { bits: u64::from(self.count), words: self.words }
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn count(self) -> u32 {
+        self.count
+    }
+
+    /// The words that hold them.
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn words(self) -> &'a [u64] {
+        self.words
+    }
+}
+
+/// The word that holds bit `at` of a table.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
+const fn word_of(at: u64) -> usize {
+    (at / 64) as usize
+}
+
 /// The two halves of a product folded into one word.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the two halves of a product")]
@@ -152,10 +273,43 @@ mod tests {
     }
 
     #[test]
+    fn bits_are_those_of_the_words() {
+        for bits in [0, 1, 64, 65, 1000] {
+            let mut table = BitTable::new(Words::zeroed(bits).unwrap(), bits);
+            for fraction in fractions() {
+                let at = last_draw(fraction, bits);
+                let (word, bit) = ((at / 64) as usize, at % 64);
+                assert_eq!(table.bits().draw(fraction) & 1, table.words()[word] >> bit & 1);
+                table.set(fraction);
+                assert_eq!(table.bits().draw(fraction) & 1, 1);
+                assert_eq!(table.words()[word] >> bit & 1, 1);
+                table.bits().prefetch(fraction);
+            }
+            assert!(table.words()[bits.div_ceil(64).max(1) as usize..].iter().all(|word| *word == 0));
+        }
+    }
+
+    #[test]
+    fn only_few_bits_are_narrow() {
+        let words = [0];
+        for (bits, narrow) in [(0, true), (u64::from(u32::MAX), true), (1 << 32, false), (u64::MAX, false)] {
+            assert_eq!(Bits { bits, words: &words }.narrow().is_some(), narrow);
+        }
+    }
+
+    #[test]
     #[should_panic(expected = "words hold all blocks")]
     fn words_for_too_few_blocks_are_refused() {
         // Three blocks, with the spare words.
         let words = Words::zeroed(512 * 3 - 128).unwrap();
         BlockTable::new(words, 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "words hold all bits")]
+    fn words_for_too_few_bits_are_refused() {
+        let words = Words::zeroed(64).unwrap();
+        let all = 64 * words.len() as u64;
+        BitTable::new(words, all + 1);
     }
 }

@@ -58,6 +58,7 @@ pub(crate) mod pattern;
 mod plain;
 mod rows;
 mod sizing;
+mod staged;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -77,6 +77,27 @@ impl Draws {
     }
 }
 
+/// The same words, eight at a time, as the factors of the products of which they are made.
+///
+/// The counter is that of the word after these eight: if it were that of one of them, the compiler would move it between
+/// the vector in which it has the eight and the register in which it has the counter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Eights(u64);
+
+impl Eights {
+    #[inline(always)]
+    pub(crate) fn new(hash: KeyHash) -> Self {
+        Self(Draws::after(hash, 9).0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> [[u64; 2]; 8] {
+        let beyond = self.0;
+        self.0 = beyond.wrapping_add(Draws::STEP.wrapping_mul(8));
+        core::array::from_fn(|i| Draws::factors(beyond.wrapping_sub(Draws::STEP.wrapping_mul(8 - i as u64))))
+    }
+}
+
 /// A way to scatter the bits of a key over a block: [`Random`], [`Distinct`] or [`Spread`].
 pub trait Scatter: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// Its name.

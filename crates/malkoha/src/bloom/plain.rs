@@ -4,17 +4,20 @@ use core::ops::Range;
 
 use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
+use crate::bits::drawn::{BitTable, Bits};
 use crate::engine::{Engine, Flaw, Inserted, Stashed};
-use crate::error::{Error, Full};
-use crate::key::KeyHash;
+use crate::error::{Error, Full, FullAt};
+use crate::in_cache::stays_in_cache;
+use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
-use crate::reduce::last_draw;
 use crate::threads::for_shares;
 
 use super::estimate;
 use super::fill::Fill;
 use super::layout::{BloomLayout, with_equal_hashes};
-use super::pattern::Draws;
+use super::pattern::{Draws, Eights};
+use super::rows::Keys;
+use super::staged::{Insert, LookUp};
 
 /// A plain Bloom filter, after Bloom 1970: a key sets some bits anywhere, and is there if they are all set.
 ///
@@ -32,8 +35,45 @@ use super::pattern::Draws;
 #[derive(Clone, Debug)]
 pub struct Bloom {
     layout: BloomLayout,
-    words: Words,
+    pub(super) cpu: Cpu,
+    table: BitTable,
     len: u64,
+}
+
+/// What lookups need of a filter, by value, as for [`Blocked`](super::Blocked).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    pub(super) bits: Bits<'a>,
+    pub(super) key_bits: u32,
+    pub(super) stays_in_cache: bool,
+}
+
+impl View<'_> {
+    /// Whether all bits of a key are set.
+    ///
+    /// In the cache they are all looked at, without a branch: it would be mispredicted for half of the keys that are not
+    /// there, which costs as much as eight bits. Where more than eight are left it is asked all the same. Beyond the cache every further bit may be
+    /// another miss, and CPUs that draw them one by one stop at the first that is not set; those that draw eight
+    /// together have asked for eight lines by then.
+    #[inline(always)]
+    pub(super) fn holds<V: Vectors>(&self, hash: KeyHash, vectors: V) -> bool {
+        let free = V::DRAWS_TOGETHER || self.stays_in_cache;
+        let Some(bits) = self.bits.narrow().filter(|_| free) else {
+            let mut draws = Draws::new(hash);
+            return (0..self.key_bits).all(|_| self.bits.draw(draws.next()) & 1 == 1);
+        };
+        let (mut draws, mut left, mut missing) = (Eights::new(hash), self.key_bits, 0);
+        loop {
+            missing |= vectors.missing_drawn(bits, draws.next(), left);
+            if left <= 8 {
+                return missing == 0;
+            }
+            left -= 8;
+            if left > 8 && missing != 0 {
+                return false;
+            }
+        }
+    }
 }
 
 impl Bloom {
@@ -50,24 +90,42 @@ impl Bloom {
 
     /// The filter with this layout in words that are as many as it needs, and as yet all zero.
     pub(crate) fn in_words(layout: &BloomLayout, words: Words) -> Self {
-        Self { layout: *layout, words, len: 0 }
+        Self { layout: *layout, cpu: Cpu::detect(), table: BitTable::new(words, layout.bits), len: 0 }
     }
 
-    /// The bits of a key.
+    /// What lookups need.
     #[inline(always)]
-    fn bits(&self, hash: KeyHash) -> impl Iterator<Item = u64> + use<> {
+    fn view(&self) -> View<'_> {
+        let stays_in_cache = stays_in_cache(self.table.bytes());
+        View { bits: self.table.bits(), key_bits: self.layout.key_bits, stays_in_cache }
+    }
+
+    /// Sets the bits of a key.
+    #[inline(always)]
+    pub(super) fn add(&mut self, hash: KeyHash) {
         let mut draws = Draws::new(hash);
-        let (key_bits, bits) = (self.layout.key_bits, self.layout.bits);
-        (0..key_bits).map(move |_| last_draw(draws.next(), bits))
+        for _ in 0..self.layout.key_bits {
+            self.table.set(draws.next());
+        }
+        self.len += 1;
+    }
+
+    /// Asks for the memory of a key.
+    #[inline(always)]
+    pub(super) fn approach(&self, hash: KeyHash) {
+        let (bits, mut draws) = (self.table.bits(), Draws::new(hash));
+        (0..self.layout.key_bits).for_each(|_| bits.prefetch(draws.next()));
+    }
+
+    /// Whether the table is so small that it stays in the cache.
+    pub(super) fn stays_in_cache(&self) -> bool {
+        stays_in_cache(self.table.bytes())
     }
 
     /// Stores a key.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash) {
-        for at in self.bits(hash) {
-            self.words.write(at, 1, 1);
-        }
-        self.len += 1;
+        self.cpu.run(InsertOne { filter: self, hash });
     }
 
     /// Stores a key unless the filter already answers that it is there.
@@ -83,8 +141,21 @@ impl Bloom {
     #[must_use]
     #[inline]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        // Stops at the first bit that is not set: every further one may be another cache miss.
-        self.bits(hash).all(|at| self.words.read(at, 1) == 1)
+        self.cpu.run(LookUpOne { filter: self, hash })
+    }
+
+    /// Answers for every key of a slice into a slice of equal length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn contains_slice(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+        self.look_up(Keys::Hashes(hashes), answers);
+    }
+
+    fn look_up(&self, keys: Keys, answers: &mut [bool]) {
+        assert_eq!(keys.len(), answers.len(), "as many answers as keys");
+        self.cpu.run(LookUp { view: self.view(), cpu: self.cpu, keys, answers });
     }
 
     /// Adds the keys of another filter, which must have the same layout and the same seed of its hashes.
@@ -113,7 +184,7 @@ impl Bloom {
     #[must_use]
     pub fn fill(&self) -> Fill {
         let BloomLayout { bits, key_bits } = self.layout;
-        let set = count_set(&self.words);
+        let set = count_set(self.table.words());
         let rate = (set as f64 / bits as f64).powi(key_bits.cast_signed());
         Fill { set, bits, rate: with_equal_hashes(rate, self.len) }
     }
@@ -123,6 +194,38 @@ impl Bloom {
     #[must_use]
     pub fn estimate_keys(&self) -> f64 {
         estimate::plain_keys(&self.layout, self.fill().set)
+    }
+}
+
+/// One lookup.
+struct LookUpOne<'a> {
+    filter: &'a Bloom,
+    hash: KeyHash,
+}
+
+impl Work for LookUpOne<'_> {
+    const WIDE: bool = true;
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, vectors: impl Vectors) -> bool {
+        self.filter.view().holds(self.hash, vectors)
+    }
+}
+
+/// One insert.
+struct InsertOne<'a> {
+    filter: &'a mut Bloom,
+    hash: KeyHash,
+}
+
+impl Work for InsertOne<'_> {
+    const WIDE: bool = false;
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _: impl Vectors) {
+        self.filter.add(self.hash);
     }
 }
 
@@ -140,12 +243,26 @@ impl Engine for Bloom {
         self.contains(hash)
     }
 
+    fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
+        self.contains_slice(hashes, answers);
+    }
+
+    fn contains_numbers(&self, numbers: &[u64], hasher: &KeyHasher, answers: &mut [bool]) -> bool {
+        self.look_up(Keys::Numbers(numbers, hasher), answers);
+        true
+    }
+
     fn prefetch(&self, hash: KeyHash) {
-        self.bits(hash).for_each(|at| self.words.prefetch(at));
+        self.approach(hash);
+    }
+
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
+        self.cpu.run(Insert { filter: self, hashes });
+        Ok(())
     }
 
     fn clear(&mut self) {
-        self.words.fill(0);
+        self.table.words_mut().fill(0);
         self.len = 0;
     }
 
@@ -154,11 +271,11 @@ impl Engine for Bloom {
     }
 
     fn words(&self) -> &[u64] {
-        &self.words
+        self.table.words()
     }
 
     fn bytes(&self) -> usize {
-        self.words.bytes()
+        self.table.bytes()
     }
 
     fn clone_box(&self) -> Box<dyn Engine> {
@@ -170,11 +287,11 @@ impl Engine for Bloom {
     }
 
     fn audit(&self) -> Result<(), Flaw> {
-        audit_count(self.len, &self.words, self.layout.key_bits)
+        audit_count(self.len, self.table.words(), self.layout.key_bits)
     }
 
     fn merge_bits(&mut self, other: &dyn Engine) -> bool {
-        set_bits(&mut self.words, other.words());
+        set_bits(self.table.words_mut(), other.words());
         self.len = self.len.saturating_add(other.len());
         true
     }

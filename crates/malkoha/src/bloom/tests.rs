@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bits::cpu::Cpu;
 use crate::engine::Engine;
-use crate::key::{KeyHash, KeyHasher};
+use crate::key::{KeyHash, KeyHasher, mix};
 use crate::reduce::last_draw;
 
 use super::choice::{Cost, Prices};
 use super::pattern::{Draws, Scatter};
-use super::{Blocked, BlockedLayout, Distinct, Pattern, Random, Spread};
+use super::{Blocked, BlockedLayout, Bloom, BloomLayout, Distinct, Pattern, Random, Spread};
 
 /// Keys that are stored, and keys that are asked for, among them these.
 const STORED: u64 = 300;
@@ -166,5 +166,64 @@ fn all_costs_choose_as_their_numbers_say() {
             let pattern = Pattern::Random;
             check_blocked::<Random>(&BlockedLayout { blocks: 20, choices, key_bits: 9, pattern, cost });
         }
+    }
+}
+
+fn check_plain(layout: &BloomLayout) {
+    let bits = |hash: &KeyHash| {
+        let mut draws = Draws::new(*hash);
+        (0..layout.key_bits).map(move |_| last_draw(draws.next(), layout.bits)).collect::<BTreeSet<_>>()
+    };
+    let stored = hashes(STORED);
+    let set: BTreeSet<u64> = stored.iter().flat_map(bits).collect();
+    let expected: Vec<bool> = hashes(ASKED).iter().map(|hash| bits(hash).is_subset(&set)).collect();
+    for cpu in Cpu::all() {
+        let what = format!("{layout:?} by {cpu:?}");
+        let mut filter = Bloom::new(layout).unwrap();
+        filter.cpu = cpu;
+        let (single, rest) = stored.split_at(70);
+        single.iter().for_each(|hash| filter.insert(*hash));
+        filter.insert_batch(rest).unwrap();
+        let mut words = vec![0; filter.words().len()];
+        set.iter().for_each(|at| words[(at / 64) as usize] |= 1 << (at % 64));
+        assert!(filter.words() == words, "other bits in {what}");
+        check_answers(&filter, &expected, &what);
+        assert!(
+            hashes(ASKED).iter().zip(&expected).all(|(hash, yes)| filter.contains(*hash) == *yes),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn plain_filters_are_lists_of_bits() {
+    for key_bits in [1, 2, 3, 4, 7, 8, 9, 16, 17, 24, 25, 33, 48] {
+        for bits in [1, 63, 2001, 300 * u64::from(key_bits), 9_000_000] {
+            check_plain(&BloomLayout { bits, key_bits });
+        }
+    }
+}
+
+/// More bits than vectors draw from. Two keys: the system gives memory only for what is touched.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn plain_filters_of_more_than_32_bits_have_the_same_bits() {
+    let layout = BloomLayout { bits: (1 << 32) + 12_345, key_bits: 8 };
+    for cpu in Cpu::all() {
+        let mut filter = Bloom::new(&layout).unwrap();
+        filter.cpu = cpu;
+        for hash in [mix(1), mix(2)].map(KeyHash::from_raw) {
+            assert!(!filter.contains(hash), "{cpu:?}");
+            filter.insert(hash);
+            assert!(filter.contains(hash), "{cpu:?}");
+            let mut draws = Draws::new(hash);
+            for _ in 0..layout.key_bits {
+                let at = last_draw(draws.next(), layout.bits);
+                assert_eq!(filter.words()[(at / 64) as usize] >> (at % 64) & 1, 1, "{cpu:?}");
+            }
+        }
+        let mut answers = [false; 3];
+        filter.contains_slice(&[mix(1), mix(2), mix(3)].map(KeyHash::from_raw), &mut answers);
+        assert_eq!(answers, [true, true, false], "{cpu:?}");
     }
 }

@@ -1,0 +1,164 @@
+//! Many keys at once through a plain filter.
+//!
+//! In the cache a row of keys is hashed together, and looked up one after the other. Beyond it a key is looked up in two
+//! stages, each a row after its memory was asked for:
+//!
+//! ```text
+//!   row r + 1   ask for the first bits
+//!   row r       look at the first bits; ask for the others of those keys that have them
+//!   row r - 1   look at the others
+//! ```
+//!
+//! Of the keys that are not there most go no further than the first stage: of eight lines they have asked for three.
+
+use crate::bits::cpu::{Cpu, Vectors, Work};
+use crate::key::KeyHash;
+
+use super::pattern::Draws;
+use super::plain::{Bloom, View};
+use super::rows::{Keys, ROW};
+
+/// Bits of a key that are looked at in the first stage.
+const FIRST: u32 = 3;
+
+/// How many keys ahead of the one that is stored the memory is asked for.
+const AHEAD: usize = 16;
+
+impl View<'_> {
+    /// The words that draw the first bits of a key, and how many there are.
+    #[inline(always)]
+    fn first(&self, hash: KeyHash) -> (Draws, u32) {
+        (Draws::new(hash), self.key_bits.min(FIRST))
+    }
+
+    /// The words that draw the others.
+    #[inline(always)]
+    fn others(&self, hash: KeyHash) -> (Draws, u32) {
+        (Draws::after(hash, u64::from(FIRST)), self.key_bits.saturating_sub(FIRST))
+    }
+
+    #[inline(always)]
+    fn ask(&self, (mut draws, count): (Draws, u32)) {
+        for _ in 0..count {
+            self.bits.prefetch(draws.next());
+        }
+    }
+
+    /// 1 if all of these bits are set, else 0.
+    #[inline(always)]
+    fn look(&self, (mut draws, count): (Draws, u32)) -> u64 {
+        let mut all = 1;
+        for _ in 0..count {
+            all &= self.bits.draw(draws.next());
+        }
+        all
+    }
+}
+
+/// Keys of a row that have passed the first stage.
+#[derive(Clone, Copy)]
+struct Passed {
+    /// Which keys, and their hashes.
+    keys: [(usize, KeyHash); ROW],
+    count: usize,
+}
+
+/// Lookups; as many answers as keys.
+pub(super) struct LookUp<'a> {
+    pub(super) view: View<'a>,
+    pub(super) cpu: Cpu,
+    pub(super) keys: Keys<'a>,
+    pub(super) answers: &'a mut [bool],
+}
+
+impl Work for LookUp<'_> {
+    const WIDE: bool = true;
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, vectors: impl Vectors) {
+        if !self.view.stays_in_cache {
+            return self.in_stages();
+        }
+        let Self { view, cpu, keys, answers } = self;
+        let mut row = [KeyHash::from_raw(0); ROW];
+        for (number, answers) in answers.chunks_mut(ROW).enumerate() {
+            keys.row(number, cpu, &mut row);
+            for (answer, hash) in answers.iter_mut().zip(&row) {
+                *answer = view.holds(*hash, vectors);
+            }
+        }
+    }
+}
+
+impl LookUp<'_> {
+    #[inline(always)]
+    fn in_stages(self) {
+        let Self { view, cpu, keys, answers } = self;
+        let mut next = [KeyHash::from_raw(0); ROW];
+        let mut ahead = keys.row(0, cpu, &mut next);
+        for hash in &next[..ahead] {
+            view.ask(view.first(*hash));
+        }
+        let mut late = Passed { keys: [(0, KeyHash::from_raw(0)); ROW], count: 0 };
+        let mut number = 0;
+        // One row more than there are, in which the keys of the last one come to their second stage.
+        while ahead > 0 || late.count > 0 {
+            let (row, here) = (next, ahead);
+            ahead = keys.row(number + 1, cpu, &mut next);
+            let mut passed = Passed { count: 0, ..late };
+            for i in 0..here {
+                if i < ahead {
+                    view.ask(view.first(next[i]));
+                }
+                let key = number * ROW + i;
+                let yes = view.look(view.first(row[i])) & 1 == 1;
+                answers[key] = yes;
+                passed.keys[passed.count] = (key, row[i]);
+                passed.count += usize::from(yes);
+            }
+            for i in 0..passed.count.max(late.count) {
+                if i < passed.count {
+                    view.ask(view.others(passed.keys[i].1));
+                }
+                if i < late.count {
+                    let (key, hash) = late.keys[i];
+                    answers[key] = view.look(view.others(hash)) & 1 == 1;
+                }
+            }
+            late = passed;
+            number += 1;
+        }
+    }
+}
+
+/// Inserts.
+pub(super) struct Insert<'a> {
+    pub(super) filter: &'a mut Bloom,
+    pub(super) hashes: &'a [KeyHash],
+}
+
+impl Work for Insert<'_> {
+    const WIDE: bool = false;
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _: impl Vectors) {
+        let Self { filter, hashes } = self;
+        if filter.stays_in_cache() {
+            for hash in hashes {
+                filter.add(*hash);
+            }
+            return;
+        }
+        for hash in hashes.iter().take(AHEAD) {
+            filter.approach(*hash);
+        }
+        for (i, hash) in hashes.iter().enumerate() {
+            if let Some(later) = hashes.get(i + AHEAD) {
+                filter.approach(*later);
+            }
+            filter.add(*hash);
+        }
+    }
+}
