@@ -142,7 +142,6 @@ mod error;
 mod filter;
 mod generations;
 mod geometry;
-mod in_cache;
 mod key;
 mod kind;
 mod larger;

@@ -348,6 +348,13 @@ impl Words {
     }
 }
 
+/// Whether a table of so many bytes stays in the cache, so that nothing is gained by asking for its memory beforehand: a
+/// second-level cache holds it, and lookups that follow each other hide its delay.
+#[inline(always)]
+pub(crate) const fn stays_in_cache(bytes: usize) -> bool {
+    bytes <= 1 << 20
+}
+
 /// The bytes of words, in the order in which this machine keeps them.
 pub(crate) fn bytes_of(words: &[u64]) -> &[u8] {
     // SAFETY: the bytes of initialised words are initialised, there are eight to a word, and bytes need no

@@ -17,8 +17,8 @@
 use crate::bits::Block;
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::drawn::Blocks;
+use crate::bits::words::stays_in_cache;
 use crate::error::Full;
-use crate::in_cache::stays_in_cache;
 use crate::key::KeyHash;
 
 use super::blocked::{Blocked, MOST_CHOICES};

@@ -9,8 +9,8 @@
 //! ```
 
 use crate::bits::words::ROW;
+use crate::bits::words::stays_in_cache;
 use crate::error::{Full, FullAt};
-use crate::in_cache::stays_in_cache;
 use crate::key::{KeyHash, KeyHasher};
 
 use super::Cuckoo;
