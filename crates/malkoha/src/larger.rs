@@ -33,7 +33,7 @@ impl Filter {
     pub fn double(&mut self) -> Result<(), Error> {
         let larger = next_size(self.geometry())?;
         match pour(&[self], larger)? {
-            Poured::All(filter) => *self = filter,
+            Poured::All(filter) => *self = *filter,
             Poured::Not { .. } => return Err(Error::TooManyKeys { keys: self.len() }),
         }
         Ok(())
@@ -71,7 +71,7 @@ impl Filter {
             let mut left_over = copies.saturating_sub(room);
             if left_over == 0 {
                 match pour(&filters, geometry)? {
-                    Poured::All(filter) => return Ok(filter),
+                    Poured::All(filter) => return Ok(*filter),
                     // By chance, in a small table or with few fingerprints left.
                     Poured::Not { refused } => left_over = refused,
                 }
@@ -98,7 +98,7 @@ fn next_size(geometry: &Geometry) -> Result<Geometry, Error> {
 /// What became of pouring filters into another.
 enum Poured {
     /// It holds all of them.
-    All(Filter),
+    All(Box<Filter>),
     /// It had no room for so many copies.
     Not { refused: u64 },
 }
@@ -113,5 +113,5 @@ fn pour(filters: &[&Filter], geometry: Geometry) -> Result<Poured, Error> {
             refused += u64::from(store_copy(larger.engine_mut(), copy).is_err());
         }
     }
-    Ok(if refused == 0 { Poured::All(larger) } else { Poured::Not { refused } })
+    Ok(if refused == 0 { Poured::All(Box::new(larger)) } else { Poured::Not { refused } })
 }

@@ -83,7 +83,9 @@ impl Naive {
     fn words(&self, len: usize) -> Vec<u64> {
         let mut words = vec![0; len];
         for (block, bits) in &self.blocks {
-            bits.iter().for_each(|at| words[(block * 8 + at / 64) as usize] |= 1 << (at % 64));
+            for at in &bits {
+                words[(block * 8 + at / 64) as usize] |= 1 << (at % 64);
+            }
         }
         words
     }
@@ -108,7 +110,9 @@ fn check_answers(filter: &dyn Engine, expected: &[bool], what: &str) {
 fn check_blocked<P: Scatter>(layout: &BlockedLayout) {
     let mut naive = Naive { layout: *layout, blocks: BTreeMap::new() };
     let stored = hashes(STORED);
-    stored.iter().for_each(|hash| naive.insert(*hash));
+    for hash in &stored {
+        naive.insert(*hash);
+    }
     // Again: with choices they are found where they are.
     stored[..20].iter().for_each(|hash| naive.insert(*hash));
     let expected: Vec<bool> = hashes(ASKED).iter().map(|hash| naive.holds(*hash)).collect();
@@ -117,7 +121,9 @@ fn check_blocked<P: Scatter>(layout: &BlockedLayout) {
         let mut filter = Blocked::<P>::new(layout).unwrap();
         filter.cpu = cpu;
         let (single, rest) = stored.split_at(70);
-        single.iter().for_each(|hash| filter.insert(*hash));
+        for hash in &single {
+            filter.insert(*hash);
+        }
         filter.insert_batch(rest).unwrap();
         stored[..20].iter().for_each(|hash| Engine::insert(&mut filter, *hash).unwrap());
         assert_eq!(filter.len(), STORED + 20);
@@ -182,10 +188,14 @@ fn check_plain(layout: &BloomLayout) {
         let mut filter = Bloom::new(layout).unwrap();
         filter.cpu = cpu;
         let (single, rest) = stored.split_at(70);
-        single.iter().for_each(|hash| filter.insert(*hash));
+        for hash in &single {
+            filter.insert(*hash);
+        }
         filter.insert_batch(rest).unwrap();
         let mut words = vec![0; filter.words().len()];
-        set.iter().for_each(|at| words[(at / 64) as usize] |= 1 << (at % 64));
+        for at in &set {
+            words[(at / 64) as usize] |= 1 << (at % 64);
+        }
         assert!(filter.words() == words, "other bits in {what}");
         check_answers(&filter, &expected, &what);
         assert!(

@@ -56,7 +56,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             Keys::Numbers(numbers, hasher) => {
                 let mut hashes = [KeyHash::from_raw(0); ROW];
                 with_row(&numbers[from..], 0, |numbers| {
-                    row::hash_row(self.cpu, hasher, numbers, &mut hashes)
+                    row::hash_row(self.cpu, hasher, numbers, &mut hashes);
                 });
                 row::find_homes(self.cpu, &self.placement, &hashes, row);
             }

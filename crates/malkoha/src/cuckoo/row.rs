@@ -65,8 +65,8 @@ impl Row {
         placement: P,
         hashes: &[KeyHash; ROW],
     ) {
-        for i in 0..ROW {
-            self.set(i, placement.homes_by::<M, NEAR>(hashes[i]));
+        for (i, hash) in hashes.iter().enumerate() {
+            self.set(i, placement.homes_by::<M, NEAR>(*hash));
         }
     }
 }
@@ -128,8 +128,8 @@ pub(super) fn look_up_row<T: Table>(cpu: Cpu, table: &T, row: &Row, answers: &mu
         fn run(self, _: impl Vectors) {
             let Self(table, row, answers) = self;
             let marks = table.hold_row(row);
-            for i in 0..ROW {
-                answers[i] = marks[i] != 0;
+            for (answer, marks) in answers.iter_mut().zip(marks) {
+                *answer = marks != 0;
             }
         }
     }
@@ -152,10 +152,10 @@ pub(super) fn look_up_and_ask<T: Table>(
         #[inline(always)]
         fn run(self, vectors: impl Vectors) {
             let Self(table, row, next, answers) = self;
-            for i in 0..ROW {
+            for (i, answer) in answers.iter_mut().enumerate() {
                 ask_for(table, Place(next.first[i]));
                 ask_for(table, Place(next.second[i]));
-                answers[i] = table.plainly_holds(row.get(i), vectors);
+                *answer = table.plainly_holds(row.get(i), vectors);
             }
         }
     }

@@ -193,10 +193,8 @@ impl SortedBuckets {
         if let Search::Word | Search::Narrow = self.search {
             let bucket = self.words.load(at);
             let (upper, rests) = (decode(bucket), bucket >> NUMBER_BITS);
-            return core::array::from_fn(|i| {
-                let i = i as u32;
-                (upper >> (4 * i) & 15) << self.rest | (rests >> (i * self.rest) & self.rest_mask)
-            });
+            return [0, 1, 2, 3]
+                .map(|i| (upper >> (4 * i) & 15) << self.rest | (rests >> (i * self.rest) & self.rest_mask));
         }
         let upper = decode(self.words.load(at));
         core::array::from_fn(|i| {
