@@ -83,7 +83,7 @@ impl Naive {
     fn words(&self, len: usize) -> Vec<u64> {
         let mut words = vec![0; len];
         for (block, bits) in &self.blocks {
-            for at in &bits {
+            for at in bits {
                 words[(block * 8 + at / 64) as usize] |= 1 << (at % 64);
             }
         }
@@ -121,7 +121,7 @@ fn check_blocked<P: Scatter>(layout: &BlockedLayout) {
         let mut filter = Blocked::<P>::new(layout).unwrap();
         filter.cpu = cpu;
         let (single, rest) = stored.split_at(70);
-        for hash in &single {
+        for hash in single {
             filter.insert(*hash);
         }
         filter.insert_batch(rest).unwrap();
@@ -188,7 +188,7 @@ fn check_plain(layout: &BloomLayout) {
         let mut filter = Bloom::new(layout).unwrap();
         filter.cpu = cpu;
         let (single, rest) = stored.split_at(70);
-        for hash in &single {
+        for hash in single {
             filter.insert(*hash);
         }
         filter.insert_batch(rest).unwrap();
