@@ -149,6 +149,7 @@ mod merge;
 mod rebuild;
 mod reduce;
 mod regions;
+mod rows;
 mod search;
 mod select;
 mod sharded;

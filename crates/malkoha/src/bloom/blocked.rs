@@ -26,7 +26,7 @@ use super::fill::Fill;
 use super::layout::{BlockedLayout, with_equal_hashes};
 use super::pattern::Scatter;
 use super::plain::{audit_count, count_set, set_bits};
-use super::rows::Keys;
+use crate::rows::Keys;
 use super::work::{Insert, InsertOne, LookUpOne};
 
 /// The most candidate blocks of a key.

@@ -56,7 +56,6 @@ mod layout;
 pub(crate) mod model;
 pub(crate) mod pattern;
 mod plain;
-mod rows;
 mod sizing;
 mod staged;
 mod table;

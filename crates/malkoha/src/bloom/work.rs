@@ -23,7 +23,7 @@ use crate::key::KeyHash;
 
 use super::blocked::{Blocked, MOST_CHOICES};
 use super::pattern::{Draws, Scatter};
-use super::rows::{Keys, ROW};
+use crate::rows::{Keys, ROW};
 
 /// What lookups need of a filter, by value: where answers are written the compiler cannot know that the
 /// filter behind a reference stays as it is, and would read all of this again for every key.

@@ -8,10 +8,10 @@
 //!   row i        ask for the memory of a key of row i + 1, compare a key of row i, and so on
 //! ```
 
-use crate::bits::words::ROW;
 use crate::bits::words::stays_in_cache;
 use crate::error::{Full, FullAt};
-use crate::key::{KeyHash, KeyHasher};
+use crate::key::KeyHash;
+use crate::rows::{Keys, ROW};
 
 use super::Cuckoo;
 use super::place::Placement;
@@ -21,51 +21,17 @@ use super::table::{self, Table};
 /// Fewer keys than this are asked for one by one: a row takes as long as a full one.
 const FEW: usize = 12;
 
-/// Keys as they are given: numbers that are yet to be hashed, or hashes.
-#[derive(Clone, Copy)]
-pub(super) enum Keys<'a> {
-    Numbers(&'a [u64], &'a KeyHasher),
-    Hashes(&'a [KeyHash]),
-}
-
-impl Keys<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::Numbers(numbers, _) => numbers.len(),
-            Self::Hashes(hashes) => hashes.len(),
-        }
-    }
-
-    fn get(&self, i: usize) -> KeyHash {
-        match self {
-            Self::Numbers(numbers, hasher) => hasher.number(numbers[i]),
-            Self::Hashes(hashes) => hashes[i],
-        }
-    }
-}
-
 impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Whether the memory of a key must be asked for.
     fn is_in_memory(&self) -> bool {
         !stays_in_cache(self.table.words().bytes())
     }
 
-    /// Finds the homes of the row that begins with a key; what is beyond the last key is any.
-    fn locate(&self, keys: Keys, from: usize, row: &mut Row) {
-        match keys {
-            Keys::Numbers(numbers, hasher) => {
-                let mut hashes = [KeyHash::from_raw(0); ROW];
-                with_row(&numbers[from..], 0, |numbers| {
-                    row::hash_row(self.cpu, hasher, numbers, &mut hashes);
-                });
-                row::find_homes(self.cpu, &self.placement, &hashes, row);
-            }
-            Keys::Hashes(hashes) => {
-                with_row(&hashes[from..], KeyHash::from_raw(0), |hashes| {
-                    row::find_homes(self.cpu, &self.placement, hashes, row);
-                });
-            }
-        }
+    /// Finds the homes of the row with this number; what is beyond the last key is any.
+    fn locate(&self, keys: Keys, number: usize, row: &mut Row) {
+        let mut hashes = [KeyHash::from_raw(0); ROW];
+        keys.row(number, self.cpu, &mut hashes);
+        row::find_homes(self.cpu, &self.placement, &hashes, row);
     }
 
     /// The homes of a row, whose memory is asked for if need be.
@@ -90,7 +56,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         } else {
             let mut row = Row::default();
             for (i, answers) in answers.chunks_mut(ROW).enumerate() {
-                self.locate(keys, i * ROW, &mut row);
+                self.locate(keys, i, &mut row);
                 with_answers(answers, |answers| row::look_up_row(self.cpu, &self.table, &row, answers));
             }
         }
@@ -111,7 +77,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             let next = &mut rows[(i + 1) % 2];
             // After the last row the one before it is asked for once more, in vain.
             if (i + 1) * ROW < keys.len() {
-                self.locate(keys, (i + 1) * ROW, next);
+                self.locate(keys, i + 1, next);
             }
             if !plain {
                 table::ask_for_row(&self.table, next);
@@ -186,21 +152,12 @@ fn with_answers(answers: &mut [bool], act: impl FnOnce(&mut [bool; ROW])) {
     answers.copy_from_slice(&all[..answers.len()]);
 }
 
-/// Calls `act` with the row that begins with these items; behind them it is filled up with `rest`.
-#[inline(always)]
-fn with_row<T: Copy>(items: &[T], rest: T, act: impl FnOnce(&[T; ROW])) {
-    match items.first_chunk() {
-        Some(row) => act(row),
-        None => act(&core::array::from_fn(|i| items.get(i).copied().unwrap_or(rest))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bits::cpu::Cpu;
     use crate::cuckoo::{CuckooLayout, Signed, Subtables, Xor};
-    use crate::key::{Key, mix};
+    use crate::key::{Key, KeyHasher, mix};
     use crate::kind::Kind;
     use crate::spec::{Offsets, Spec};
 
@@ -250,7 +207,7 @@ mod tests {
         let expected = numbers.map(|number| hasher.number(number));
         for cpu in Cpu::all() {
             let mut hashes = [KeyHash::from_raw(0); ROW];
-            row::hash_row(cpu, hasher, &numbers, &mut hashes);
+            Keys::Numbers(&numbers, hasher).row(0, cpu, &mut hashes);
             assert_eq!(hashes, expected, "{cpu:?}");
             let mut row = Row::default();
             row::find_homes(cpu, placement, &hashes, &mut row);

@@ -4,7 +4,7 @@
 //! vectors where the CPU has them:
 //!
 //! ```text
-//!   numbers -> hashes    `hash_row`
+//!   keys    -> hashes    `rows.rs`
 //!   hashes  -> homes     `find_homes`, by placement
 //!   homes   -> answers   `Table::hold_row`, by table
 //! ```
@@ -13,7 +13,7 @@
 
 use crate::bits::cpu::{Cpu, Portable, Vectors, Work};
 use crate::bits::words::ROW;
-use crate::key::{KeyHash, KeyHasher};
+use crate::key::KeyHash;
 use crate::reduce::Multiply;
 
 use super::place::{Homes, Place, Placement};
@@ -75,24 +75,6 @@ impl Default for Row {
     fn default() -> Self {
         Self { first: [0; ROW], second: [0; ROW], fingerprint: [1; ROW] }
     }
-}
-
-/// Hashes a row of numbers.
-pub(super) fn hash_row(cpu: Cpu, hasher: &KeyHasher, numbers: &[u64; ROW], hashes: &mut [KeyHash; ROW]) {
-    struct HashRow<'a>(KeyHasher, &'a [u64; ROW], &'a mut [KeyHash; ROW]);
-    impl Work for HashRow<'_> {
-        const WIDE: bool = true;
-        type Output = ();
-
-        #[inline(always)]
-        fn run(self, _: impl Vectors) {
-            let Self(hasher, numbers, hashes) = self;
-            for i in 0..ROW {
-                hashes[i] = hasher.number(numbers[i]);
-            }
-        }
-    }
-    cpu.run(HashRow(*hasher, numbers, hashes));
 }
 
 /// Finds the homes of a row of hashes.

@@ -1,31 +1,39 @@
 //! Keys as hashes, a row at a time.
 //!
-//! Integers are hashed here, for which a CPU has vectors, by one body of code that all filters of the family share.
+//! Integers are hashed here, for which a CPU has vectors, by one body of code that all filters share.
 
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::key::{KeyHash, KeyHasher};
 
-/// Keys of a row: so many keys ahead of the one that is looked at the memory is asked for.
-pub(super) const ROW: usize = 64;
+pub(crate) use crate::bits::words::ROW;
 
 /// Keys to be looked up.
 #[derive(Clone, Copy)]
-pub(super) enum Keys<'a> {
+pub(crate) enum Keys<'a> {
     Hashes(&'a [KeyHash]),
     /// Integers, and what hashes them.
     Numbers(&'a [u64], &'a KeyHasher),
 }
 
 impl Keys<'_> {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Hashes(hashes) => hashes.len(),
             Self::Numbers(numbers, _) => numbers.len(),
         }
     }
 
-    /// The hashes of the row with this number, and how many there are; fewer than a row at the end.
-    pub(super) fn row(&self, number: usize, cpu: Cpu, row: &mut [KeyHash; ROW]) -> usize {
+    /// The hash of one key.
+    pub(crate) fn get(&self, i: usize) -> KeyHash {
+        match self {
+            Self::Hashes(hashes) => hashes[i],
+            Self::Numbers(numbers, hasher) => hasher.number(numbers[i]),
+        }
+    }
+
+    /// The hashes of the row with this number, and how many there are; at the end fewer than a row, and then others
+    /// behind them.
+    pub(crate) fn row(&self, number: usize, cpu: Cpu, row: &mut [KeyHash; ROW]) -> usize {
         let (begin, end) = (self.len().min(number * ROW), self.len().min((number + 1) * ROW));
         match self {
             Self::Hashes(hashes) => row[..end - begin].copy_from_slice(&hashes[begin..end]),
