@@ -74,9 +74,9 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
-    fn missing_in_each_word(self, block: &[u64; BLOCK_WORDS], bits: u64) -> u64 {
+    fn has_bit_in_each_word(self, block: &[u64; BLOCK_WORDS], bits: u64) -> bool {
         // SAFETY: the CPU has AVX-512F, as `self` proves.
-        unsafe { missing_in_each_word(block, bits) }
+        unsafe { has_bit_in_each_word(block, bits) }
     }
 
     #[inline(always)]
@@ -128,9 +128,9 @@ fn bit_in_each_word(bits: u64) -> Block {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn missing_in_each_word(block: &[u64; BLOCK_WORDS], bits: u64) -> u64 {
+fn has_bit_in_each_word(block: &[u64; BLOCK_WORDS], bits: u64) -> bool {
     let rotated = _mm512_rorv_epi64(load(block), six_bits_each(bits));
-    u64::from(_mm512_testn_epi64_mask(rotated, _mm512_set1_epi64(1)))
+    _mm512_testn_epi64_mask(rotated, _mm512_set1_epi64(1)) == 0
 }
 
 /// In every word the bit is as many places beyond its first as the word is before the bit's; elsewhere that is no distance

@@ -26,8 +26,8 @@ use super::fill::Fill;
 use super::layout::{BlockedLayout, with_equal_hashes};
 use super::pattern::Scatter;
 use super::plain::{audit_count, count_set, set_bits};
-use crate::rows::Keys;
 use super::work::{Insert, InsertOne, LookUpOne};
+use crate::rows::Keys;
 
 /// The most candidate blocks of a key.
 pub(crate) const MOST_CHOICES: u8 = 4;

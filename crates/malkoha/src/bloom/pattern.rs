@@ -209,7 +209,8 @@ impl Scatter for Distinct {
 /// As many independent bits in each of the eight words.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    bits_per_word: u32,
+    /// Bits in each word beyond the first. Mostly there is none.
+    more: u32,
 }
 
 impl Scatter for Spread {
@@ -217,19 +218,19 @@ impl Scatter for Spread {
     const CHOOSES: bool = false;
 
     fn new(key_bits: u32) -> Self {
-        Self { bits_per_word: key_bits / WORDS }
+        Self { more: key_bits / WORDS - 1 }
     }
 
     #[inline(always)]
     fn pattern(&self, mut draws: Draws, vectors: impl Vectors) -> Block {
         let mut block = vectors.bit_in_each_word(draws.next());
-        for _ in 1..self.bits_per_word {
+        for _ in 0..self.more {
             block.add(&vectors.bit_in_each_word(draws.next()));
         }
         block
     }
 
-    /// Bits are looked up where they are, as for random patterns. One in each word is what most filters have.
+    /// Bits are looked up where they are, as for random patterns.
     #[inline(always)]
     fn lies_in<const C: usize>(
         &self,
@@ -237,19 +238,16 @@ impl Scatter for Spread {
         blocks: [&[u64; BLOCK_WORDS]; C],
         vectors: impl Vectors,
     ) -> bool {
-        let mut missing = vectors.missing_in_each_word(blocks[0], draws.next());
-        if self.bits_per_word == 1 {
-            return missing == 0;
+        let mut all = vectors.has_bit_in_each_word(blocks[0], draws.next());
+        for _ in 0..self.more {
+            all &= vectors.has_bit_in_each_word(blocks[0], draws.next());
         }
-        for _ in 1..self.bits_per_word {
-            missing |= vectors.missing_in_each_word(blocks[0], draws.next());
-        }
-        missing == 0
+        all
     }
 
     fn share(&self, block: &Block) -> f64 {
         let full = |word: &u64| f64::from(word.count_ones()) / f64::from(WORD_BITS);
-        block.0.iter().map(full).product::<f64>().powi(self.bits_per_word.cast_signed())
+        block.0.iter().map(full).product::<f64>().powi(self.more.cast_signed() + 1)
     }
 }
 

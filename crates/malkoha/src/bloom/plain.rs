@@ -16,8 +16,8 @@ use super::estimate;
 use super::fill::Fill;
 use super::layout::{BloomLayout, with_equal_hashes};
 use super::pattern::{Draws, Eights};
-use crate::rows::Keys;
 use super::staged::{Insert, LookUp};
+use crate::rows::Keys;
 
 /// A plain Bloom filter, after Bloom 1970: a key sets some bits anywhere, and is there if they are all set.
 ///
