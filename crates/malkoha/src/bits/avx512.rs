@@ -1,6 +1,8 @@
 //! A block as one vector of 512 bits.
 #![expect(unsafe_code, reason = "instructions of a CPU that was asked")]
 
+#[cfg(not(target_feature = "avx512f"))]
+use core::arch::asm;
 use core::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_andnot_si512, _mm512_loadu_si512,
     _mm512_mask_blend_epi32, _mm512_mask_testn_epi32_mask, _mm512_mul_epu32, _mm512_or_si512,
@@ -43,6 +45,41 @@ impl Avx512 {
     pub(super) fn run<W: Work>(self, work: W) -> W::Output {
         // SAFETY: the CPU has all features of `compiled`, as `self` proves.
         unsafe { compiled(work, self) }
+    }
+
+    /// `has_bit_in_each_word` for code that is compiled for every CPU. A function of instructions that not every CPU has
+    /// cannot be inlined there, and around these six the call is what takes time: the caller keeps the constants of its
+    /// hash and of its draws in registers which a call does not preserve.
+    ///
+    /// Of the registers that only AVX-512 has, so that nobody waits for those that others use to be cleared.
+    #[inline(always)]
+    #[cfg(not(target_feature = "avx512f"))]
+    #[expect(clippy::unused_self, reason = "the proof that the CPU has these instructions")]
+    pub(super) fn has_bit_in_each_word_inline(self, block: &[u64; BLOCK_WORDS], bits: u64) -> bool {
+        /// The distances of `six_bits_each`, and a bit.
+        static TABLE: [u64; 9] = [0, 6, 12, 18, 24, 30, 36, 42, 1];
+        let missing: u64;
+        // SAFETY: the CPU has AVX-512F and AVX-512DQ, as `self` proves; what is read are the eight words of the block and
+        // the nine of the table; the registers that are written are named, and flags and memory stay as they are.
+        unsafe {
+            asm!(
+                "vpbroadcastq zmm16, {bits}",
+                "vpsrlvq zmm16, zmm16, zmmword ptr [{table}]",
+                "vmovdqu64 zmm17, zmmword ptr [{block}]",
+                "vprorvq zmm17, zmm17, zmm16",
+                "vptestnmq k1, zmm17, qword ptr [{table} + 64]{{1to8}}",
+                "kmovb {missing:e}, k1",
+                bits = in(reg) bits,
+                block = in(reg) block.as_ptr(),
+                table = in(reg) TABLE.as_ptr(),
+                missing = lateout(reg) missing,
+                out("zmm16") _,
+                out("zmm17") _,
+                out("k1") _,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        missing == 0
     }
 }
 

@@ -141,7 +141,7 @@ impl Vectors for Portable {
 
 /// The CPU that this runs on, asked once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cpu {
+pub struct Cpu {
     #[cfg(target_arch = "x86_64")]
     avx2: Option<avx2::Avx2>,
     #[cfg(target_arch = "x86_64")]
@@ -166,6 +166,19 @@ impl Cpu {
         return vec![cpu, Self { avx512: None, ..cpu }, Self { avx512: None, avx2: None }];
         #[cfg(not(target_arch = "x86_64"))]
         vec![cpu]
+    }
+
+    /// `Vectors::has_bit_in_each_word`, to be inlined into code that is compiled for every CPU; `None` if this CPU has no
+    /// instructions for which that is better than a call.
+    #[inline(always)]
+    pub(crate) fn has_bit_in_each_word(self, block: &[u64; BLOCK_WORDS], bits: u64) -> Option<bool> {
+        #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
+        return self.avx512.map(|avx512| avx512.has_bit_in_each_word_inline(block, bits));
+        #[cfg(not(all(target_arch = "x86_64", not(target_feature = "avx512f"))))]
+        {
+            let _ = (block, bits);
+            None
+        }
     }
 
     /// Does work with what this CPU can do.
@@ -291,6 +304,20 @@ mod tests {
         CheckDraws.run(Portable);
         for cpu in Cpu::all() {
             cpu.run(CheckDraws);
+        }
+    }
+
+    #[test]
+    fn what_is_inlined_agrees_with_what_is_called() {
+        for seed in 0..2000u64 {
+            let bits = mix(seed);
+            let mut block = Portable.bit_in_each_word(bits).0;
+            block[(seed % 8) as usize] ^= u64::from(seed % 3 == 0) * u64::MAX;
+            for cpu in Cpu::all() {
+                if let Some(answer) = cpu.has_bit_in_each_word(&block, bits) {
+                    assert_eq!(answer, Portable.has_bit_in_each_word(&block, bits), "{cpu:?}");
+                }
+            }
         }
     }
 

@@ -99,7 +99,7 @@ impl<P: Scatter> Blocked<P> {
     #[must_use]
     #[inline]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        self.cpu.run(LookUpOne { filter: self, hash })
+        self.look_up_inline(hash)
     }
 
     /// Answers for every key of a slice into a slice of equal length.

@@ -15,7 +15,7 @@
 //! sorted. Floyd's sampling, which draws from shrinking ranges and never again, took twice as long: every
 //! draw waits for the one before it.
 
-use crate::bits::cpu::Vectors;
+use crate::bits::cpu::{Cpu, Vectors};
 use crate::bits::drawn::fold;
 use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};
 use crate::key::KeyHash;
@@ -123,6 +123,13 @@ pub trait Scatter: Copy + Send + Sync + core::fmt::Debug + 'static {
     ) -> bool {
         let pattern = self.pattern(draws, vectors);
         blocks.into_iter().fold(false, |found, block| found | vectors.covers(block, &pattern))
+    }
+
+    /// Whether a block has all bits of a key, where that is better inlined than called; else `None`.
+    #[inline(always)]
+    fn lies_in_inline(&self, draws: Draws, block: &[u64; BLOCK_WORDS], cpu: Cpu) -> Option<bool> {
+        let _ = (draws, block, cpu);
+        None
     }
 
     /// The share of all patterns that a block answers for: its own rate of false positives.
@@ -243,6 +250,14 @@ impl Scatter for Spread {
             all &= vectors.has_bit_in_each_word(blocks[0], draws.next());
         }
         all
+    }
+
+    #[inline(always)]
+    fn lies_in_inline(&self, mut draws: Draws, block: &[u64; BLOCK_WORDS], cpu: Cpu) -> Option<bool> {
+        if self.more > 0 {
+            return None;
+        }
+        cpu.has_bit_in_each_word(block, draws.next())
     }
 
     fn share(&self, block: &Block) -> f64 {

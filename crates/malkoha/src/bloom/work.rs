@@ -114,6 +114,19 @@ impl<P: Scatter> Blocked<P> {
         with_choices!(P, self.layout.choices, C => self.view().approach::<C>(hash));
     }
 
+    /// Answers for a key, in code of the caller where that is better.
+    #[inline(always)]
+    pub(super) fn look_up_inline(&self, hash: KeyHash) -> bool {
+        if !P::CHOOSES {
+            let View { scatter, blocks } = self.view();
+            let block = blocks.draw(hash.to_raw());
+            if let Some(answer) = scatter.lies_in_inline(pattern_draws(hash, 1), block, self.cpu) {
+                return answer;
+            }
+        }
+        self.cpu.run(LookUpOne { filter: self, hash })
+    }
+
     /// Answers for all keys.
     pub(super) fn look_up(&self, keys: Keys, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
