@@ -24,12 +24,14 @@ pub enum Inserted {
 pub(crate) enum Again {
     /// One more copy is stored.
     Store,
+    /// The same, and if keys of a round find no place, it is told which were not stored.
+    StoreAndTell,
     /// It is left out.
     Skip,
 }
 
-/// Keys that were to be stored and were not, each with its value.
-#[derive(Clone, Debug)]
+/// Some keys of a round were not stored: these, each with its value, if that was to be told.
+#[derive(Debug)]
 pub(crate) struct Unstored(pub(crate) Vec<(KeyHash, u16)>);
 
 /// Counts of what happened since the filter was made; not part of its content.
@@ -149,7 +151,7 @@ pub(crate) trait Engine: Send + Sync + core::fmt::Debug {
         Ok(None)
     }
     /// Stores keys that were sorted in the order that was asked for; there are values only for filters that have
-    /// them, and they have been checked. If some find no place, says which were not stored; all others were.
+    /// them, and they have been checked. If some find no place, others have been stored all the same.
     fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Unstored> {
         let _ = (keys, again, threads);
         unreachable!("only for filters that have an order");

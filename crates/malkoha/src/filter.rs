@@ -22,7 +22,7 @@ use crate::stats::Stats;
 ///
 /// # The guarantee
 ///
-/// Every key whose insert answered stored is found until it is removed, and a refused insert changes nothing.
+/// Every key whose insert answered stored is found until it is removed, and a refused insert of a key changes nothing.
 /// This holds as long as `remove` is called only for stored keys, once for each stored copy. Two hazards
 /// belong to filters as such:
 ///

@@ -33,7 +33,7 @@ pub(crate) const fn ones(width: u32, lanes: u32) -> u64 {
 
 /// Marks the highest bit of the first zero lane, and perhaps of lanes above it; zero if no lane is zero.
 ///
-/// `ones` comes from [`ones`], `highs` is `ones << (width - 1)`, and `word` has no bit beyond its lanes.
+/// `ones` comes from [`ones`], `highs` is `ones << (width - 1)`. Bits above the lanes do not matter.
 #[inline(always)]
 pub(crate) const fn zero_marks(word: u64, ones: u64, highs: u64) -> u64 {
     word.wrapping_sub(ones) & !word & highs

@@ -173,7 +173,7 @@ impl Words {
     }
 
     /// The bits from bit `at` on, lowest first: as many as the 8 bytes have that begin with the byte of that bit.
-    /// Those are 64 where a byte begins, and at least [`SURE_BITS`]; zeros follow.
+    /// Those are 64 where a byte begins, and at least [`SURE_BITS`].
     ///
     /// # Panics
     ///
@@ -219,7 +219,8 @@ impl Words {
             return at.map(|at| self.load_words(at));
         }
         let last = at.iter().fold(0, |last, at| last.max(*at));
-        assert!(split::<8>(last).0 < self.loads, "all fields begin inside the buffer");
+        // Compared before it is cut to the width of an address, or it would not be the last any more.
+        assert!(last / 8 < self.loads as u64, "all fields begin inside the buffer");
         let mut fields = [0; ROW];
         for (field, at) in fields.iter_mut().zip(at) {
             let (byte, shift) = split::<8>(*at);

@@ -18,7 +18,7 @@ use super::place::Placement;
 use super::row::{self, Row};
 use super::table::{self, Table};
 
-/// Fewer keys than this are asked for one by one: a row takes as long as a full one.
+/// Fewer keys than this are asked for one by one: a part of a row takes as long as a whole one.
 const FEW: usize = 12;
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {

@@ -129,8 +129,8 @@ struct Work<T> {
 }
 
 impl<T: Table> Work<T> {
-    /// Stores keys as long as they and their walks stay inside the part; the others are left over, and so are all
-    /// that come when the part is too full.
+    /// Stores keys as long as they and their walks stay inside the part; the others are left over. Stops if the part
+    /// is too full; the rest is left over only if it is to be told.
     fn store<P: Placement>(
         &mut self,
         placement: &P,
@@ -156,15 +156,17 @@ impl<T: Table> Work<T> {
                 approach(&self.part, i + ROW, &mut rows[(i / ROW + 1) % 2]);
             }
             if self.is_full() {
-                self.leftovers.push((hash, value));
-                continue;
+                if again == Again::StoreAndTell {
+                    self.leftovers.extend(batch.keys().skip(i));
+                }
+                return;
             }
             let here = rows[i / ROW % 2].get(i % ROW);
             let Some(inside) = self.part.homes_inside(here) else {
                 self.leftovers.push((hash, value));
                 continue;
             };
-            if again == Again::Skip && (self.part.table.holds(inside) || stashed(here)) {
+            if again == Again::Skip && (table::holds(&self.part.table, inside) || stashed(here)) {
                 // It is there.
             } else if self.part.table.put_in_either(inside, value) {
                 self.stored += 1;
@@ -209,7 +211,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     }
 
     /// Stores all keys of a round, which are sorted in the order of this layout. If some find no place, says which
-    /// were not stored; all others were.
+    /// were not stored, if that is to be told; all others were.
     pub(super) fn insert_sorted(
         &mut self,
         keys: &Regions,
@@ -228,6 +230,9 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 // content does not depend on which of them is first.
                 if work.is_full() || (again == Again::Store && some_full.load(Ordering::Relaxed)) {
                     some_full.store(true, Ordering::Relaxed);
+                    if again != Again::StoreAndTell {
+                        return;
+                    }
                     work.leftovers.extend(batch.keys());
                     continue;
                 }
@@ -244,21 +249,21 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             words.push(work.part.table.into_words());
         }
         self.table = self.table.with_words(Words::join(words));
-        let mut left = leftovers.into_iter().chain(keys.spilled());
+        let mut left = leftovers.into_iter().chain(keys.spilled()).peekable();
         if full {
             self.counters.failures += 1;
-            return Err(Unstored(left.collect()));
         }
-        while let Some((hash, value)) = left.next() {
+        while let Some(&(hash, value)) = left.peek().filter(|_| !full) {
             let homes = self.placement.homes(hash);
-            if again == Again::Skip && self.holds(homes) {
-                continue;
+            if !(again == Again::Skip && self.holds(homes)) && self.insert_at(hash, homes, value).is_err() {
+                break;
             }
-            if self.insert_at(hash, homes, value).is_err() {
-                return Err(Unstored(core::iter::once((hash, value)).chain(left).collect()));
-            }
+            left.next();
         }
-        Ok(())
+        if !full && left.peek().is_none() {
+            return Ok(());
+        }
+        Err(Unstored(if again == Again::StoreAndTell { left.collect() } else { Vec::new() }))
     }
 
     /// Takes the table apart; what stays behind is a table without words.

@@ -4,8 +4,9 @@
 //!   hash -> first place, fingerprint        place.rs   Xor, Subtables, Signed
 //!        -> second place
 //!        -> tags sought in both             tag.rs     value, side, rank, fingerprint
-//!        -> slots compared                  slots.rs   buckets and windows; sorted.rs  sorted buckets
-//!   many at once                            batch.rs   homes in vectors, memory on its way
+//!        -> slots compared                  table.rs   what tables answer: slots.rs buckets and windows,
+//!                                                      sorted.rs and quadruples.rs sorted buckets
+//!   many at once                            row.rs     64 keys in vectors; batch.rs  memory on its way
 //!   full  -> others move                    walk.rs    steps, budget, undo
 //!         -> or the key is kept aside       stash.rs
 //! ```
@@ -43,7 +44,7 @@ pub(crate) use place::Placement;
 pub(crate) use sizing::Wish;
 
 use crate::bits::Words;
-use crate::bits::cpu::{Cpu, Portable, Vectors, Work};
+use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed, Unstored};
 use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
@@ -145,11 +146,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
     #[inline(always)]
     fn holds(&self, homes: Homes) -> bool {
-        let in_table = if self.table.is_plain() {
-            self.table.plainly_holds(homes, Portable)
-        } else {
-            self.table.holds(homes)
-        };
+        let in_table = table::holds(&self.table, homes);
         if self.stash.is_empty() { in_table } else { in_table || self.stash_count(homes) > 0 }
     }
 

@@ -223,6 +223,7 @@ pub struct Signed {
     /// Places of a group, less one.
     group: u64,
     doublings: u32,
+    /// What [`Placement::is_near`] says.
     is_near: Option<bool>,
 }
 
@@ -336,6 +337,7 @@ impl Placement for Signed {
         Homes { first: Place(first), second: Place(second), fingerprint }
     }
 
+    #[inline(never)]
     fn homes_otherwise(&self, hash: KeyHash) -> Homes {
         if self.doublings == 0 {
             return self.homes_by::<Whole, true>(hash);

@@ -16,7 +16,7 @@
 //! four tags has exactly one image, so putting a tag in and taking it out again restores every bit.
 //!
 //! Values are the highest bits of the tags and thus the first to be sorted by: a bucket takes four bits less
-//! with values as it does without.
+//! with values just as without.
 //!
 //! A search compares lanes as in `slots.rs`, twice: the rests as they lie, and the quadruple, which a table
 //! spreads into lanes of the same width (`quadruples.rs`).

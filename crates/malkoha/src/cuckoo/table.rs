@@ -1,7 +1,7 @@
 //! What a table of places must answer, whatever its layout in memory.
 
 use crate::bits::Words;
-use crate::bits::cpu::Vectors;
+use crate::bits::cpu::{Portable, Vectors};
 use crate::bits::words::ROW;
 
 use super::layout::CuckooLayout;
@@ -60,7 +60,7 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Whether a place is one load, and tags have no values.
     fn is_plain(&self) -> bool;
 
-    /// Whether besides tags have fields of whole bits.
+    /// Whether, in addition, tags have fields of whole bits.
     fn is_simple(&self) -> bool;
 
     /// Whether one of its two places holds a key, with any value. No branch depends on the answer, which cannot
@@ -132,6 +132,12 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
 
     /// Empties all slots.
     fn clear(&mut self);
+}
+
+/// Whether one of its two places holds a key, by whichever way the table has for it.
+#[inline(always)]
+pub(super) fn holds(table: &impl Table, homes: Homes) -> bool {
+    if table.is_plain() { table.plainly_holds(homes, Portable) } else { table.holds(homes) }
 }
 
 /// Asks for the memory of a place.

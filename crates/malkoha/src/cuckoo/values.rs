@@ -71,7 +71,9 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     fn update_stash(&mut self, homes: Homes, old: u16, new: u16) -> bool {
         let kept = self.kept(homes, old);
         // What has been taken leaves the room that is needed.
-        self.stash.take(kept) && self.stash.put(Kept { value: new, ..kept })
+        let updated = self.stash.take(kept) && self.stash.put(Kept { value: new, ..kept });
+        self.stash_has_changed();
+        updated
     }
 
     /// Removes one copy of a key that is stored with a value; `false` if there is none, and then nothing has

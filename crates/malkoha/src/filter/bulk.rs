@@ -119,8 +119,16 @@ impl Filter {
                 (Again::Skip, _) => {
                     self.each_mut(hashes, |engine, hash| engine.insert_unique(hash).map(drop))
                 }
-                (Again::Store, None) => self.engine.insert_batch(hashes).map_err(|FullAt { .. }| Full),
-                (Again::Store, Some(values)) => self.insert_slice_with(hashes, values).map_err(|_| Full),
+                (Again::Store | Again::StoreAndTell, None) => {
+                    self.engine.insert_batch(hashes).map_err(|FullAt { .. }| Full)
+                }
+                (Again::Store | Again::StoreAndTell, Some(values)) => {
+                    let mut values = values.iter();
+                    self.each_mut(hashes, |engine, hash| {
+                        let value = *values.next().expect("as many values as keys");
+                        engine.insert_with(hash, value).map_err(|_| Full)
+                    })
+                }
             }?;
         }
         Ok(())

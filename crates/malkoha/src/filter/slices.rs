@@ -46,18 +46,23 @@ fn each_chunk<E>(
     act(&chunk[..filled])
 }
 
-/// Bytes of a table from which on it is worth while to sort keys, and the fewest keys that are: as many as a share of
-/// the slots, so that a pass through the table is not for a few.
+/// Keys are sorted only for tables of at least so many bytes.
 const SORTED_BYTES: u64 = 4 << 20;
+
+/// The fewest keys that are sorted.
 const SORTED_KEYS: usize = 1 << 16;
+
+/// There must be a key for so many slots, or a pass through the table would be for a few.
 const SORTED_SHARE: u64 = 64;
 
 impl Filter {
     /// Stores every key of a slice, in order, and stops at the first for which there is no room: then those before it
     /// are stored, and no others.
     ///
-    /// Large slices are stored in the order that suits the memory as long as all keys have room. The content is a
-    /// function of the keys and their order, but not that of storing them one by one.
+    /// Large slices are stored in the order that suits the memory as long as all keys have room, with the memory that
+    /// [`extend`](Self::extend) needs beside the filter. The content is a function of the keys and their order, but not
+    /// that of storing them one by one. A slice that is refused takes up to three times as long, and what was stored
+    /// before may lie elsewhere than it did, as after any insert.
     pub fn insert_slice<K: Key>(&mut self, keys: &[K]) -> Result<(), FullAt> {
         let sorted = self.insert_sorted((keys, &[]));
         let mut done = sorted;
@@ -69,13 +74,13 @@ impl Filter {
         })
     }
 
-    /// Stores keys, each with its value if there are any, in the order that suits the memory, and says how many. It is
-    /// all of them, or none of those that come after the last round in which all found room.
+    /// Stores keys, each with its value if there are any, in the order that suits the memory, and says how many. Stops
+    /// before the first round in which a key finds no room; no key of that round stays.
     pub(super) fn insert_sorted<K: Key>(&mut self, keys: (&[K], &[u16])) -> usize {
         let room = self.geometry.capacity().saturating_sub(self.len());
         self.in_rounds(keys, room, |engine, regions| {
             let counters = engine.counters();
-            let stored = engine.insert_sorted(regions, Again::Store, 1);
+            let stored = engine.insert_sorted(regions, Again::StoreAndTell, 1);
             stored.map_err(|unstored| {
                 take_out(engine, regions, unstored);
                 engine.count_on(counters);
@@ -83,9 +88,9 @@ impl Filter {
         })
     }
 
-    /// Sorts the first keys of a slice by the region of the table that they belong to, a round at a time, and runs `act`
-    /// on every round until it fails, or until there are too few keys left, or no more than `most` were taken. Says
-    /// how many keys were in rounds that did not fail: none where order does not help.
+    /// Sorts the first keys of a slice, at most so many, by the region of the table that they belong to, a round at a
+    /// time, and runs `act` on every round until it fails. Says how many keys were in rounds that did not fail: none
+    /// where there are too few keys, or order does not help.
     fn in_rounds<K: Key>(
         &mut self,
         (keys, values): (&[K], &[u16]),
@@ -169,7 +174,8 @@ impl Filter {
 
     /// Removes one copy of every key of a slice, in filters with values one with value 0; returns how many were there.
     ///
-    /// Large slices are taken in the order that suits the memory; the answer is the same.
+    /// Large slices are taken in the order that suits the memory, which needs as much beside the filter as
+    /// [`extend`](Self::extend) does; the answer is the same.
     pub fn remove_slice<K: Key>(&mut self, keys: &[K]) -> Result<usize, Error> {
         let unsupported = self.unsupported("remove keys");
         let mut removed = 0;
