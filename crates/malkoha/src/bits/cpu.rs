@@ -176,7 +176,7 @@ impl Cpu {
         return self.avx512.map(|avx512| avx512.has_bit_in_each_word_inline(block, bits));
         #[cfg(not(all(target_arch = "x86_64", not(target_feature = "avx512f"))))]
         {
-            let _ = (block, bits);
+            let _ = (self, block, bits);
             None
         }
     }

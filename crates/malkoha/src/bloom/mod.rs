@@ -5,6 +5,8 @@
 //!        -> pattern                     pattern.rs   the bits of the key: random, distinct or spread
 //!        -> the block where it costs    choice.rs    mixed, look-ahead or exponential cost; only if there
 //!           least                                    is a choice
+//!   one key, or many, on this CPU       work.rs      for the blocked filter; staged.rs: for the plain one;
+//!                                                    rows.rs hashes integers
 //!   rate <- model of the block load     model.rs     curve.rs and table.rs hold its results, sizing.rs
 //!                                                    turns them into sizes
 //! ```
@@ -17,7 +19,8 @@
 //!
 //! Size is relative to a plain filter at its best, 1.443 k bits per key for rate 2^-k, as `Spec` plans it
 //! (`cargo run --release --example bloom_sizes`); lines are the cache lines that a lookup of an absent key
-//! touches, on average two for the plain filter, which stops at the first unset bit.
+//! touches, on average two for a plain filter that stops at the first unset bit. (In slices it asks for three
+//! lines first, and CPUs with AVX-512 ask for eight at a time: `staged.rs`, `plain.rs`.)
 //!
 //! | kind | k = 4 | k = 7 | k = 10 | k = 14 | k = 17 | k = 20 | lines |
 //! | --- | --- | --- | --- | --- | --- | --- | --- |
