@@ -4,7 +4,7 @@ use std::error::Error;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use malkoha::{Filter, FullAt, Inserted, Kind, Spec};
+use malkoha::{Filter, Full, Inserted, Kind, Spec};
 use malkoha_bench_peers::{Filling, Offer, Peer};
 
 use crate::access::Access;
@@ -206,13 +206,13 @@ pub(crate) fn groups(parts: Vec<Vec<Entry>>, size: Size, gibibytes: f64) -> Vec<
 }
 
 /// Stores the keys that the filter does not already report, and returns how many it stored.
-pub(crate) fn lookup_and_insert(filter: &mut Filter, keys: &[u64]) -> Result<u64, FullAt> {
+pub(crate) fn lookup_and_insert(filter: &mut Filter, keys: &[u64]) -> Result<u64, Full> {
     const CHUNK: usize = 1 << 16;
-    let (mut stored, mut answers) = (0, Vec::with_capacity(CHUNK));
+    let mut stored = 0;
     for chunk in keys.chunks(CHUNK) {
-        answers.clear();
-        filter.insert_unique_slice(chunk, &mut answers)?;
-        stored += answers.iter().filter(|answer| **answer == Inserted::Stored).count() as u64;
+        for answer in filter.insert_unique_slice(chunk) {
+            stored += u64::from(answer? == Inserted::Stored);
+        }
     }
     Ok(stored)
 }

@@ -56,7 +56,7 @@ impl<F: Typed> Contestant for Direct<F> {
     fn insert(&mut self, _: Way, keys: &[u64], _: usize) -> Result<(), Box<dyn Error>> {
         let hasher = self.hasher;
         for key in keys {
-            self.filter.insert(key.hash(&hasher))?;
+            self.filter.insert(key.key_hash(&hasher))?;
         }
         Ok(())
     }
@@ -65,14 +65,14 @@ impl<F: Typed> Contestant for Direct<F> {
         // By value: the compiler cannot know that writing answers leaves the one behind the reference as it is.
         let hasher = self.hasher;
         for (key, answer) in keys.iter().zip(answers) {
-            *answer = self.filter.contains(key.hash(&hasher));
+            *answer = self.filter.contains(key.key_hash(&hasher));
         }
     }
 
     fn remove(&mut self, keys: &[u64]) -> Option<usize> {
         let mut removed = 0;
         for key in keys {
-            removed += usize::from(self.filter.remove(key.hash(&self.hasher))?);
+            removed += usize::from(self.filter.remove(key.key_hash(&self.hasher))?);
         }
         Some(removed)
     }

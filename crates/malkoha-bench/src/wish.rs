@@ -85,7 +85,7 @@ impl FromStr for Choice {
             None => (kind, None),
             Some((kind, aim)) => (kind, Some(aim.parse()?)),
         };
-        let mut wish = Wish::new(kind.parse().map_err(|error: malkoha::Error| error.to_string())?);
+        let mut wish = Wish::new(kind.parse().map_err(|error: malkoha::KindError| error.to_string())?);
         wish.aim = aim.unwrap_or(wish.aim);
         parts.try_for_each(|option| wish.set(option))?;
         Ok(Self::One(wish))

@@ -45,13 +45,22 @@ impl Seen {
 
     /// Remembers lines, in order, and appends which of them are new.
     pub(crate) fn remember(&mut self, hashes: &[KeyHash], answers: &mut Vec<Inserted>) -> Result<()> {
-        match self {
-            Self::All(filter) => filter.insert_unique_slice(hashes, answers).with_context(|| {
-                let planned = grouped(filter.geometry().keys());
-                format!("there are more different lines than --keys {planned}; give more, or leave it out")
-            }),
-            Self::Window(window) => Ok(window.check_and_insert_slice(hashes, answers)?),
+        let became = match self {
+            Self::All(filter) => filter.insert_unique_slice(hashes),
+            Self::Window(window) => window.insert_unique_slice(hashes),
+        };
+        for inserted in became {
+            answers.push(inserted.with_context(|| match self {
+                Self::All(filter) => {
+                    let planned = grouped(filter.geometry().keys());
+                    format!(
+                        "there are more different lines than --keys {planned}; give more, or leave it out"
+                    )
+                }
+                Self::Window(_) => "the window has no room for more lines".to_owned(),
+            })?);
         }
+        Ok(())
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {

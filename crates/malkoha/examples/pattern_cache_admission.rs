@@ -30,7 +30,7 @@ impl Cache {
             return Ok(());
         }
         if let Some(doorkeeper) = &mut self.doorkeeper
-            && doorkeeper.check_and_insert(&key)? == Inserted::Stored
+            && doorkeeper.insert_unique(&key)? == Inserted::Stored
         {
             return Ok(());
         }

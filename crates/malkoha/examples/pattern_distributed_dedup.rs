@@ -16,7 +16,7 @@ const RATE: f64 = 1e-4;
 /// same seed would have to do without those bits of the hash.
 fn node_of(id: &str) -> usize {
     let router = KeyHasher::new(0xD15C_0DE5);
-    usize::try_from(id.hash(&router).to_raw() % NODES).expect("a few nodes")
+    usize::try_from(id.key_hash(&router).to_raw() % NODES).expect("a few nodes")
 }
 
 /// A filter for one node. All are planned alike, for a week: only filters of equal geometry can be rolled up.

@@ -23,7 +23,7 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     for second in 0..24 * HOUR {
         for event in 0..10 {
             let new = second * 10 + event;
-            match seen.check_and_insert_at(&new, second)? {
+            match seen.insert_unique_at(&new, second)? {
                 Inserted::Stored => processed += 1,
                 Inserted::Seen => drop(dropped_wrongly.insert(new)),
             }
@@ -32,7 +32,7 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
         // stored may be taken for a new one now.
         if let Some(before) = second.checked_sub(HOUR * 5 / 6) {
             let again = before * 10;
-            let answer = seen.check_and_insert_at(&again, second)?;
+            let answer = seen.insert_unique_at(&again, second)?;
             assert!(
                 answer == Inserted::Seen || dropped_wrongly.contains(&again),
                 "{again} was inside the window"
@@ -45,7 +45,7 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(seen.stats().memory_bytes, memory, "the memory is that of an hour, whatever the day brings");
 
     // Two hours later nothing is known any more.
-    assert_eq!(seen.check_and_insert_at(&(10 * 24 * HOUR - 1), 26 * HOUR)?, Inserted::Stored);
+    assert_eq!(seen.insert_unique_at(&(10 * 24 * HOUR - 1), 26 * HOUR)?, Inserted::Stored);
     Ok(())
 }
 

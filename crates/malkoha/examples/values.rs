@@ -43,7 +43,7 @@ fn row(kind: Kind, bits: u32) -> Result<(), Box<dyn Error>> {
     let mut filter = spec.build()?;
     let start = Instant::now();
     if bits > 0 {
-        filter.extend_with(&keys, &values, 1)?;
+        filter.extend_values(&keys, &values, 1)?;
     } else {
         filter.extend(&keys, 1)?;
     }

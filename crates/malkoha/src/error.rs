@@ -1,9 +1,11 @@
 //! What can go wrong, said so that the reader knows what to do next.
 
 use core::fmt;
+use core::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::kind::Kind;
+use crate::kind::{Kind, KindError};
 
 /// An insert found no room. The filter is exactly as it was before the call.
 ///
@@ -28,61 +30,91 @@ impl fmt::Display for Full {
 
 impl core::error::Error for Full {}
 
-/// A slice insert stopped at a key for which there was no room.
+/// Some keys of a slice are not stored, because there was no room; all others are.
+///
+/// A [`Filter`](crate::Filter) stops at the first key without room, so that all keys from there on are refused. A
+/// [`Sharded`](crate::Sharded) filter goes on with those of other shards.
 ///
 /// ```
 /// let mut filter = malkoha::Spec::new(10, 0.01).build()?;
 /// let keys: Vec<u64> = (0..1000).collect();
-/// let stop = filter.insert_slice(&keys).unwrap_err();
-/// assert!(keys[..stop.done].iter().all(|key| filter.contains(key)));
-/// # Ok::<(), malkoha::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FullAt {
-    /// Keys of the slice that were dealt with; the key at this index was refused, later ones were not tried.
-    pub done: usize,
-}
-
-impl fmt::Display for FullAt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the filter is full: the first {} keys of the slice are in, the rest was not tried",
-            self.done
-        )
-    }
-}
-
-impl core::error::Error for FullAt {}
-
-/// Some keys of a slice found no room in their shards; all others are in.
-///
-/// ```
-/// let filter = malkoha::Spec::new(10, 0.01).sharded(2).build()?;
-/// let keys: Vec<u64> = (0..1000).collect();
 /// let refused = filter.insert_slice(&keys).unwrap_err();
-/// for (at, key) in keys.iter().enumerate().filter(|(at, _)| !refused.indices.contains(at)) {
-///     assert!(filter.contains(key), "{at}");
-/// }
+/// assert!(keys[..refused.first()].iter().all(|key| filter.contains(key)));
+/// assert_eq!(filter.len() + refused.len() as u64, 1000);
 /// # Ok::<(), malkoha::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct Refused(Indices);
+
+/// Indices in a slice, ascending; there is at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Indices {
+    All(Range<usize>),
+    Some(Vec<usize>),
+}
+
+impl Refused {
+    /// The keys at these indices of a slice, of which there is at least one.
+    pub(crate) fn all(indices: Range<usize>) -> Self {
+        debug_assert!(!indices.is_empty());
+        Self(Indices::All(indices))
+    }
+
+    /// The keys at these indices, of which there is at least one, in any order.
+    pub(crate) fn some(mut indices: Vec<usize>) -> Self {
+        debug_assert!(!indices.is_empty());
+        indices.sort_unstable();
+        Self(Indices::Some(indices))
+    }
+
+    /// Where in the slice the first key is that was refused.
+    #[must_use]
+    pub fn first(&self) -> usize {
+        match &self.0 {
+            Indices::All(range) => range.start,
+            Indices::Some(indices) => indices[0],
+        }
+    }
+
+    /// How many keys were refused; at least one.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Indices::All(range) => range.len(),
+            Indices::Some(indices) => indices.len(),
+        }
+    }
+
     /// Where in the slice the refused keys are, ascending.
-    pub indices: Vec<usize>,
+    pub fn indices(&self) -> impl Iterator<Item = usize> {
+        let (range, indices) = match &self.0 {
+            Indices::All(range) => (range.clone(), &[][..]),
+            Indices::Some(indices) => (0..0, &indices[..]),
+        };
+        range.chain(indices.iter().copied())
+    }
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} keys of the slice found no room, all others are in; remove keys or build a larger filter",
-            self.indices.len()
+            "the filter is full: {} keys of the slice are not stored, the first at index {}, all others are; \
+             remove keys or build a larger filter",
+            self.len(),
+            self.first()
         )
     }
 }
 
 impl core::error::Error for Refused {}
+
+/// Keys were stored in order, so many of them until one found no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FullAt {
+    pub(crate) done: usize,
+}
 
 /// Why a filter could not be planned, built or asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,22 +134,8 @@ pub enum Error {
         /// The largest load that inserts reach reliably for this kind.
         most: f64,
     },
-    /// The kind does not exist with this number of slots per place.
-    SlotsPerPlace {
-        /// What was asked for.
-        kind: Kind,
-        /// The smallest number allowed.
-        least: u8,
-        /// The largest number allowed.
-        most: u8,
-    },
-    /// The kind does not exist with this number of candidate blocks.
-    Choices {
-        /// What was asked for.
-        kind: Kind,
-        /// The largest number allowed; the smallest is 1.
-        most: u8,
-    },
+    /// The kind of filter does not exist.
+    Kind(KindError),
     /// A window does not exist with this number of generations.
     Generations {
         /// What was asked for.
@@ -163,12 +181,10 @@ pub enum Error {
         /// Keys given.
         keys: u64,
     },
-    /// A key was to be stored with a value, and found no room. The filter has not changed since the keys
-    /// before it.
-    Full {
-        /// Keys of the same call that were stored before it.
-        done: usize,
-    },
+    /// A key found no room, and nothing has changed: [`Full`], for those who use `?`.
+    Full,
+    /// Some keys of a slice found no room: [`Refused`], for those who use `?`.
+    Refused(Refused),
     /// Values of this width do not exist.
     ValueBits {
         /// Bits asked for.
@@ -251,10 +267,8 @@ pub enum Error {
         operation: &'static str,
         /// The file; empty if there is none.
         path: PathBuf,
-        /// What kind of failure it was.
-        kind: std::io::ErrorKind,
-        /// What the system says.
-        message: String,
+        /// What the system says; also the [`source`](core::error::Error::source) of this error.
+        source: SystemError,
     },
     /// A label cannot be written into a page of metrics.
     Label {
@@ -262,11 +276,6 @@ pub enum Error {
         name: String,
         /// What is wrong with it, and what to do.
         what: &'static str,
-    },
-    /// A kind was written in a way that is not understood.
-    UnknownKind {
-        /// What was written.
-        got: String,
     },
 }
 
@@ -280,10 +289,7 @@ impl fmt::Display for Error {
             Self::Load { got, most } => {
                 write!(f, "a load of {got} is not possible here; ask for one above 0 and at most {most:.4}")
             }
-            Self::SlotsPerPlace { kind, least, most } => {
-                write!(f, "{kind} does not exist; give it {least} to {most} slots per place")
-            }
-            Self::Choices { kind, most } => write!(f, "{kind} does not exist; give it 1 to {most} choices"),
+            Self::Kind(error) => fmt::Display::fmt(error, f),
             Self::Generations { got, most } => {
                 write!(f, "a window of {got} generations is not possible; ask for 2 to {most}")
             }
@@ -307,8 +313,8 @@ impl fmt::Display for Error {
             Self::TooManyKeys { keys } => {
                 write!(f, "the filter has no room for all of the {keys} keys given; plan it for as many")
             }
-            Self::Full { done: 0 } => fmt::Display::fmt(&Full, f),
-            Self::Full { done } => fmt::Display::fmt(&FullAt { done: *done }, f),
+            Self::Full => fmt::Display::fmt(&Full, f),
+            Self::Refused(refused) => fmt::Display::fmt(refused, f),
             Self::ValueBits { got } => {
                 write!(f, "values of {got} bits are not possible; ask for 1 to 16 bits, or for no values")
             }
@@ -360,28 +366,65 @@ impl fmt::Display for Error {
             Self::Form { expected, got } => {
                 write!(f, "this is {got} and not {expected}; open it as what it is")
             }
-            Self::Io { operation, path, message, .. } => {
-                write!(f, "could not {operation} {}: {message}", path.display())
+            Self::Io { operation, path, source } => {
+                write!(f, "could not {operation} {}: {}", path.display(), source.kind())
             }
             Self::Label { name, what } => write!(f, "the label {name:?} {what}"),
-            Self::UnknownKind { got } => write!(
-                f,
-                "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, \
-                 sorted, bloom or blocked, with slots per place or choices behind a colon where they vary, as \
-                 in windowed:2 or blocked:3"
-            ),
         }
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(&**source),
+            _ => None,
+        }
+    }
+}
+
+impl From<Full> for Error {
+    fn from(Full: Full) -> Self {
+        Self::Full
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl From<KindError> for Error {
+    fn from(error: KindError) -> Self {
+        Self::Kind(error)
+    }
+}
+
+/// An error of the operating system that can be copied and compared: two are equal if they say the same.
+#[derive(Clone, Debug)]
+pub struct SystemError(Arc<std::io::Error>);
+
+impl Deref for SystemError {
+    type Target = std::io::Error;
+
+    fn deref(&self) -> &std::io::Error {
+        &self.0
+    }
+}
+
+impl PartialEq for SystemError {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.to_string() == other.to_string()
+    }
+}
 
 impl Error {
     pub(crate) fn corrupt(part: &'static str, offset: u64, what: impl Into<String>) -> Self {
         Self::Corrupt { part, offset, what: what.into() }
     }
 
-    pub(crate) fn io(operation: &'static str, path: &Path, error: &std::io::Error) -> Self {
-        Self::Io { operation, path: path.to_owned(), kind: error.kind(), message: error.to_string() }
+    pub(crate) fn io(operation: &'static str, path: &Path, error: std::io::Error) -> Self {
+        Self::Io { operation, path: path.to_owned(), source: SystemError(Arc::new(error)) }
     }
 }

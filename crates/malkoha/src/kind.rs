@@ -1,10 +1,10 @@
-//! The kinds of filter, by name.
+//! The kinds of filter, by name, and the patterns that some of them have.
 
 use core::fmt;
 use core::str::FromStr;
 
-use crate::bloom::MOST_CHOICES;
-use crate::error::Error;
+/// The most candidate blocks of a key.
+pub(crate) const MOST_CHOICES: u8 = 4;
 
 /// Which filter. The number in brackets is l, the slots of a place; for `Blocked` it is c, the choices.
 ///
@@ -124,18 +124,18 @@ impl Kind {
     }
 
     /// Refuses numbers of slots or choices that the kind does not have.
-    pub(crate) const fn check(self) -> Result<(), Error> {
+    pub(crate) const fn check(self) -> Result<(), KindError> {
         if let Self::Blocked(c) = self
             && (c < 1 || c > MOST_CHOICES)
         {
-            return Err(Error::Choices { kind: self, most: MOST_CHOICES });
+            return Err(KindError::Choices { kind: self, most: MOST_CHOICES });
         }
         if self.is_bloom() {
             return Ok(());
         }
         let (least, most) = if self.is_windowed() { (2, 4) } else { (1, 8) };
         let l = self.slots_per_place();
-        if l < least || l > most { Err(Error::SlotsPerPlace { kind: self, least, most }) } else { Ok(()) }
+        if l < least || l > most { Err(KindError::SlotsPerPlace { kind: self, least, most }) } else { Ok(()) }
     }
 }
 
@@ -150,12 +150,12 @@ impl fmt::Display for Kind {
 }
 
 impl FromStr for Kind {
-    type Err = Error;
+    type Err = KindError;
 
     /// Reads `classic`, `semisorted`, `simplified`, `flexible`, `windowed`, `sorted`, `bloom` or `blocked`;
     /// the number behind a colon may be left out and is then 4 slots, for windows 2, for blocks 1 choice.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let unknown = || Error::UnknownKind { got: text.to_owned() };
+    fn from_str(text: &str) -> Result<Self, KindError> {
+        let unknown = || KindError::Unknown { got: text.to_owned() };
         let (name, slots) = match text.split_once(':') {
             Some((name, slots)) => (name, Some(slots.parse::<u8>().map_err(|_| unknown())?)),
             None => (text, None),
@@ -175,6 +175,75 @@ impl FromStr for Kind {
     }
 }
 
+/// How the bits of a key lie in its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Pattern {
+    /// Independent bits, of which some may coincide: section 3.3 of the paper.
+    Random,
+    /// Distinct bits, any set of them: section 3.3 and appendix B of the paper.
+    Distinct,
+    /// As many independent bits in each of the eight words of a block: 8, 16, 24 or 32 in all. Only for one
+    /// choice, and a waste below k = 6.
+    Spread,
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Random => "random",
+            Self::Distinct => "distinct",
+            Self::Spread => "spread",
+        })
+    }
+}
+
+/// A kind of filter that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KindError {
+    /// The kind does not exist with this number of slots per place.
+    SlotsPerPlace {
+        /// What was asked for.
+        kind: Kind,
+        /// The smallest number allowed.
+        least: u8,
+        /// The largest number allowed.
+        most: u8,
+    },
+    /// The kind does not exist with this number of candidate blocks.
+    Choices {
+        /// What was asked for.
+        kind: Kind,
+        /// The largest number allowed; the smallest is 1.
+        most: u8,
+    },
+    /// The text names no kind.
+    Unknown {
+        /// What was written.
+        got: String,
+    },
+}
+
+impl fmt::Display for KindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SlotsPerPlace { kind, least, most } => {
+                write!(f, "{kind} does not exist; give it {least} to {most} slots per place")
+            }
+            Self::Choices { kind, most } => write!(f, "{kind} does not exist; give it 1 to {most} choices"),
+            Self::Unknown { got } => write!(
+                f,
+                "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, sorted, \
+                 bloom or blocked, with slots per place or choices behind a colon where they vary, as in windowed:2 \
+                 or blocked:3"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for KindError {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,7 +258,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_a_remedy() {
         for text in ["", "cuckoo", "sorted:4", "windowed:", "windowed:two", "flexible:256"] {
-            assert!(matches!(text.parse::<Kind>(), Err(Error::UnknownKind { .. })), "{text:?}");
+            assert!(matches!(text.parse::<Kind>(), Err(KindError::Unknown { .. })), "{text:?}");
         }
         let refused = "windowed:5".parse::<Kind>().unwrap_err();
         assert_eq!(refused.to_string(), "windowed:5 does not exist; give it 2 to 4 slots per place");

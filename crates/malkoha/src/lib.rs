@@ -54,8 +54,8 @@
 //!
 //! // Remembers what came in the last 3600 ticks.
 //! let mut events = Generations::of_ticks(&Spec::new(1000, 0.001), 4, 3600)?;
-//! assert_eq!(events.check_and_insert_at("event 1", 0), Ok(Inserted::Stored));
-//! assert_eq!(events.check_and_insert_at("event 1", 3000), Ok(Inserted::Seen));
+//! assert_eq!(events.insert_unique_at("event 1", 0), Ok(Inserted::Stored));
+//! assert_eq!(events.insert_unique_at("event 1", 3000), Ok(Inserted::Seen));
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
@@ -103,10 +103,10 @@
 //! use malkoha::Spec;
 //!
 //! let mut shards = Spec::new(1_000_000, 0.001).values(6).build()?;
-//! shards.insert_with("cuckoo", 42)?;
+//! shards.insert_value("cuckoo", 42)?;
 //! assert!(shards.get("cuckoo")?.contains(&42), "among the candidates, mostly alone");
-//! assert!(shards.update("cuckoo", 42, 43)?);
-//! assert!(shards.remove_with("cuckoo", 43)?);
+//! assert!(shards.update_value("cuckoo", 42, 43)?);
+//! assert!(shards.remove_value("cuckoo", 43)?);
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
@@ -136,42 +136,26 @@ pub mod metrics;
 pub mod theory;
 
 mod bits;
-mod chain;
 mod engine;
 mod error;
 mod filter;
 mod generations;
-mod geometry;
 mod key;
 mod kind;
-mod larger;
-mod merge;
-mod rebuild;
-mod reduce;
-mod regions;
-mod rows;
-mod search;
-mod select;
+mod plan;
 mod sharded;
-mod spec;
-mod stats;
 mod store;
-mod sums;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod threads;
-mod values;
 
-pub use bloom::{Cost, Pattern};
-pub use engine::Inserted;
-pub use error::{Error, Full, FullAt, Refused};
-pub use filter::Filter;
+pub use bloom::Cost;
+pub use cuckoo::Offsets;
+pub use engine::{Fill, Inserted, Values};
+pub use error::{Error, Full, Refused, SystemError};
+pub use filter::{Filter, Level, LinkStats, Stats};
 pub use generations::Generations;
-pub use geometry::{Geometry, Layout};
 pub use key::{HashId, Key, KeyHash, KeyHasher};
-pub use kind::Kind;
+pub use kind::{Kind, KindError, Pattern};
+pub use plan::{Geometry, Layout, Spec};
 pub use sharded::{Sharded, ShardedGeometry, ShardedSpec};
-pub use spec::{Offsets, Spec};
-pub use stats::{Level, LinkStats, Stats};
 pub use store::Mapped;
-pub use values::Values;

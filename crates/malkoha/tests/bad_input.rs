@@ -1,6 +1,6 @@
 //! Wishes that cannot be granted are refused with a remedy, without panic and without allocating.
 
-use malkoha::{Error, Kind, Offsets, Spec};
+use malkoha::{Error, Kind, KindError, Offsets, Spec};
 
 #[test]
 fn impossible_rates_are_refused() {
@@ -82,7 +82,7 @@ fn slots_that_a_kind_does_not_have_are_refused() {
     ];
     for kind in kinds {
         let error = Spec::new(1000, 0.01).kind(kind).build().unwrap_err();
-        assert!(matches!(error, Error::SlotsPerPlace { .. }), "{kind}: {error}");
+        assert!(matches!(error, Error::Kind(KindError::SlotsPerPlace { .. })), "{kind}: {error}");
     }
 }
 

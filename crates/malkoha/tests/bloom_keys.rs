@@ -1,7 +1,7 @@
 //! No key is lost, whatever the kind, pattern, cost and number of choices; and what these kinds do not offer
 //! is refused clearly.
 
-use malkoha::{Cost, Error, Filter, Inserted, Kind, Level, Offsets, Pattern, Spec};
+use malkoha::{Cost, Error, Filter, Inserted, Kind, KindError, Level, Offsets, Pattern, Spec};
 
 /// Every kind, pattern and number of choices with the default cost, and one with another cost.
 fn specs(keys: u64, rate: f64) -> Vec<Spec> {
@@ -213,7 +213,10 @@ fn options_that_make_no_sense_are_refused() {
     for spec in refused {
         assert!(matches!(spec.plan(), Err(Error::Option { .. })), "{spec:?}");
     }
-    assert_eq!(spec(Kind::Blocked(5)).plan(), Err(Error::Choices { kind: Kind::Blocked(5), most: 4 }));
+    assert_eq!(
+        spec(Kind::Blocked(5)).plan(),
+        Err(Error::Kind(KindError::Choices { kind: Kind::Blocked(5), most: 4 }))
+    );
     assert!(spec(Kind::Blocked(0)).plan().is_err());
 }
 

@@ -24,7 +24,7 @@ fn layout(choices: u8, pattern: Pattern, k: u32) -> BlockedLayout {
 
 fn hashes(seed: u64, n: u64) -> impl Iterator<Item = KeyHash> {
     let hasher = KeyHasher::new(seed);
-    (0..n).map(move |key| key.hash(&hasher))
+    (0..n).map(move |key| key.key_hash(&hasher))
 }
 
 /// The rate from the set bits, and how many blocks have how many.

@@ -18,7 +18,7 @@ fn measured(layout: &BlockedLayout, n: u64, seed: u64) -> f64 {
         ($scatter:ty) => {{
             let mut filter = Blocked::<$scatter>::new(layout).unwrap();
             let hasher = KeyHasher::new(seed);
-            (0..n).for_each(|key| filter.insert(key.hash(&hasher)));
+            (0..n).for_each(|key| filter.insert(key.key_hash(&hasher)));
             filter.rate_from_fill()
         }};
     }

@@ -191,9 +191,8 @@ fn keys_that_look_alike_are_stored_once_too() {
         let spec = Spec::new(300_000, 0.01).kind(kind);
         let mut bulk = spec.build().unwrap();
         let stored = bulk.extend_unique(&keys, 2).unwrap();
-        let mut answers = Vec::new();
         let mut single = spec.build().unwrap();
-        single.insert_unique_slice(&keys, &mut answers).unwrap();
+        assert!(single.insert_unique_slice(&keys).iter().all(Result::is_ok));
         assert_eq!(stored, single.len(), "{kind}: which of two that look alike is stored does not matter");
         assert!(stored < 300_000, "{kind}: some look alike");
         assert!(bulk.contains_slice(&keys).into_iter().all(|found| found), "{kind}");
@@ -216,7 +215,6 @@ fn a_filter_that_is_full_keeps_what_it_held() {
 /// Slices that are large enough to be sorted, into tables of several MiB.
 mod large_slices {
     use super::*;
-    use malkoha::FullAt;
 
     const KEYS: u64 = 4_000_000;
 
@@ -255,7 +253,7 @@ mod large_slices {
             let [mut filter, mut single] = [(); 2].map(|()| spec.build().unwrap());
             let at = keys.iter().position(|key| single.insert(key).is_err()).expect("a hundred are too many");
             assert!((300_000..300_100).contains(&at));
-            assert_eq!(filter.insert_slice(&keys), Err(FullAt { done: at }), "{kind}");
+            assert_eq!(filter.insert_slice(&keys).unwrap_err().first(), at, "{kind}");
             assert_eq!(filter.len(), at as u64);
             assert_eq!(filter.count(&7u64).unwrap(), single.count(&7u64).unwrap());
             let found = filter.contains_slice(&keys[at..]).into_iter().filter(|found| *found).count();
@@ -265,9 +263,10 @@ mod large_slices {
             assert!(filter.is_empty());
             if values > 0 {
                 let values: Vec<u16> = keys.iter().map(|key| (key % 8) as u16).collect();
-                let refused = filter.insert_slice_with(&keys, &values);
-                assert!(matches!(refused, Err(malkoha::Error::Full { done }) if done == at), "{refused:?}");
-                assert_eq!(filter.remove_slice_with(&keys[..at], &values[..at]).unwrap(), at);
+                let refused = filter.insert_values(&keys, &values);
+                let Err(malkoha::Error::Refused(refused)) = refused else { panic!("{refused:?}") };
+                assert_eq!(refused.first(), at);
+                assert_eq!(filter.remove_values(&keys[..at], &values[..at]).unwrap(), at);
                 assert!(filter.is_empty());
             }
         }

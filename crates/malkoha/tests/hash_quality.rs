@@ -7,7 +7,7 @@ use malkoha::{Key, KeyHash, KeyHasher};
 fn key_sets(hasher: &KeyHasher) -> Vec<(&'static str, Vec<KeyHash>)> {
     const KEYS: u64 = 1 << 16;
     let numbers = |make: fn(u64) -> u64| (0..KEYS).map(|i| hasher.number(make(i))).collect::<Vec<_>>();
-    let texts = |make: fn(u64) -> String| (0..KEYS).map(|i| make(i).hash(hasher)).collect::<Vec<_>>();
+    let texts = |make: fn(u64) -> String| (0..KEYS).map(|i| make(i).key_hash(hasher)).collect::<Vec<_>>();
     vec![
         ("sequential", numbers(|i| i)),
         ("sequential from the top", numbers(|i| u64::MAX - i)),
@@ -16,11 +16,11 @@ fn key_sets(hasher: &KeyHasher) -> Vec<(&'static str, Vec<KeyHash>)> {
         ("one bit in four", numbers(|i| (0..16).map(|bit| (i >> bit & 1) << (4 * bit)).sum())),
         ("in blocks", numbers(|i| (i >> 8) << 40 | (i & 255))),
         ("squares", numbers(|i| i * i)),
-        ("negative", (0..KEYS as i64).map(|i| (-1 - i).hash(hasher)).collect()),
-        ("wide", (0..u128::from(KEYS)).map(|i| (i << 64 | 7).hash(hasher)).collect()),
+        ("negative", (0..KEYS as i64).map(|i| (-1 - i).key_hash(hasher)).collect()),
+        ("wide", (0..u128::from(KEYS)).map(|i| (i << 64 | 7).key_hash(hasher)).collect()),
         ("short strings", texts(|i| format!("{i:x}"))),
         ("long strings", texts(|i| format!("https://example.org/some/long/path/{i:08}/index.html"))),
-        ("zeros of growing length", (0..4096).map(|i| vec![0u8; i].hash(hasher)).collect()),
+        ("zeros of growing length", (0..4096).map(|i| vec![0u8; i].key_hash(hasher)).collect()),
     ]
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use common::{in_parallel, scale};
 use malkoha::testing::{Stream, exercise};
-use malkoha::{Filter, Kind, Offsets, Spec};
+use malkoha::{Filter, Full, Kind, Offsets, Spec};
 
 /// Rates that give tags of many widths, among them 5, 7 and 9 bits and more than 32.
 const RATES: [f64; 7] = [0.25, 0.1, 0.02, 0.003, 1e-4, 1e-6, 1e-11];
@@ -92,12 +92,15 @@ fn a_slice_that_does_not_fit_says_how_far_it_got() {
         let mut filter = Spec::new(500, 1e-3).kind(kind).build().unwrap();
         let keys: Vec<u64> = (0..5_000).collect();
         let stop = filter.insert_slice(&keys).unwrap_err();
-        assert_eq!(filter.len(), stop.done as u64);
-        assert!(stop.done >= 500);
-        assert!(filter.contains_slice(&keys[..stop.done]).into_iter().all(|found| found));
-        let mut answers = Vec::new();
-        let stop = filter.insert_unique_slice(&keys, &mut answers).unwrap_err();
-        assert_eq!(answers.len(), stop.done);
+        let done = stop.first();
+        assert_eq!(filter.len(), done as u64);
+        assert!(done >= 500);
+        assert!(stop.indices().eq(done..keys.len()) && stop.len() == keys.len() - done);
+        assert!(filter.contains_slice(&keys[..done]).into_iter().all(|found| found));
+        let answers = filter.insert_unique_slice(&keys);
+        let done = answers.iter().take_while(|answer| answer.is_ok()).count();
+        assert!(done < keys.len() && answers[done..].iter().all(|answer| *answer == Err(Full)));
+        assert!(filter.contains_slice(&keys[..done]).into_iter().all(|found| found));
     }
 }
 

@@ -70,7 +70,8 @@ fn use_filter(filter: &Sharded, thread: u64, most: usize, steps: u64) -> (Vec<u6
             }
             9 if mine.len() + 100 < most => {
                 let slice: Vec<u64> = (0..100).map(|_| fresh()).collect();
-                let full = filter.insert_slice(&slice).map_or_else(|full| full.indices, |()| Vec::new());
+                let full =
+                    filter.insert_slice(&slice).map_or_else(|full| full.indices().collect(), |()| Vec::new());
                 refused += full.len();
                 mine.extend(
                     slice.iter().enumerate().filter(|(at, _)| !full.contains(at)).map(|(_, key)| key),
@@ -257,7 +258,7 @@ fn refused_keys_of_a_slice_are_named_and_the_others_are_in() {
         let spec = Spec::new(2_000, 1e-6).kind(kind).stash(0).max_steps(50).sharded(6);
         let (sliced, single) = (spec.build().unwrap(), spec.build().unwrap());
         let keys = keys(6_000, 7);
-        let refused = sliced.insert_slice(&keys).unwrap_err().indices;
+        let refused = sliced.insert_slice(&keys).unwrap_err().indices().collect::<Vec<_>>();
         let one_by_one: Vec<usize> =
             (0..keys.len()).filter(|at| single.insert(&keys[*at]).is_err()).collect();
         assert_eq!(refused, one_by_one);

@@ -103,7 +103,10 @@ fn failures_of_the_system_are_told_and_change_nothing() {
     let filter = filled(&Spec::new(100, 0.01), 50);
     let missing = folder.path("no/such/folder");
     let error = filter.save(&missing).unwrap_err();
-    assert!(matches!(&error, Error::Io { kind: std::io::ErrorKind::NotFound, .. }), "{error}");
+    assert!(
+        matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound),
+        "{error}"
+    );
     assert!(error.to_string().contains("no/such/folder"), "{error}");
     assert!(matches!(Filter::open(&missing), Err(Error::Io { operation: "open", .. })));
     assert!(matches!(Filter::map(&missing), Err(Error::Io { operation: "map", .. })));

@@ -71,9 +71,9 @@ fn drive(filter: &mut Filter, steps: u64, stream: &mut Stream) -> u64 {
         if dice < if filling { 70 } else { 30 } {
             let key = if stream.below(4) == 0 { stream.below(universe) } else { stream.draw() };
             let before = step.is_multiple_of(4).then(|| filter.clone());
-            match filter.insert_with(&key, value) {
+            match filter.insert_value(&key, value) {
                 Ok(()) => model.store(key, value),
-                Err(Error::Full { done: 0 }) => {
+                Err(Error::Full) => {
                     refused += 1;
                     filling = stream.below(20) > 0;
                     assert!(before.is_none_or(|before| before == *filter), "changed though it refused");
@@ -82,11 +82,11 @@ fn drive(filter: &mut Filter, steps: u64, stream: &mut Stream) -> u64 {
             }
         } else if dice < 85 {
             if let Some((key, old)) = model.forget(stream.draw()) {
-                assert_eq!(filter.update(&key, old, value), Ok(true), "{filter:?} lost {old} of {key}");
+                assert_eq!(filter.update_value(&key, old, value), Ok(true), "{filter:?} lost {old} of {key}");
                 model.store(key, value);
             }
         } else if let Some((key, value)) = model.forget(stream.draw()) {
-            assert_eq!(filter.remove_with(&key, value), Ok(true), "{filter:?} lost {value} of {key}");
+            assert_eq!(filter.remove_value(&key, value), Ok(true), "{filter:?} lost {value} of {key}");
         } else {
             filling = true;
         }
@@ -97,7 +97,7 @@ fn drive(filter: &mut Filter, steps: u64, stream: &mut Stream) -> u64 {
     model.check(filter);
     // Everything that was stored can be removed again, and then nothing is left.
     let (keys, values): (Vec<u64>, Vec<u16>) = model.copies.into_iter().unzip();
-    assert_eq!(filter.remove_slice_with(&keys, &values), Ok(keys.len()));
+    assert_eq!(filter.remove_values(&keys, &values), Ok(keys.len()));
     assert!(filter.is_empty() && filter.stats().stash_size == 0);
     refused
 }
@@ -147,7 +147,7 @@ fn without_values_named_a_filter_with_values_is_like_any_other() {
 fn plain_operations_are_those_of_value_zero() {
     for kind in Kind::cuckoos() {
         let mut filter = Spec::new(1_000, 1e-6).kind(kind).values(9).build().unwrap();
-        filter.insert_with("egg", 300).unwrap();
+        filter.insert_value("egg", 300).unwrap();
         assert!(filter.contains("egg"));
         assert_eq!(filter.insert_unique("egg"), Ok(malkoha::Inserted::Seen), "whatever its value");
         assert_eq!(filter.remove("egg"), Ok(false), "it has no copy with value 0");
@@ -155,9 +155,9 @@ fn plain_operations_are_those_of_value_zero() {
         assert_eq!((filter.count("egg"), &*filter.get("egg").unwrap()), (Ok(2), &[0, 300][..]));
         assert_eq!(filter.remove("egg"), Ok(true));
         assert_eq!(&*filter.get("egg").unwrap(), [300]);
-        assert_eq!(filter.update("egg", 299, 1), Ok(false));
-        assert_eq!(filter.remove_with("egg", 299), Ok(false));
-        assert_eq!(filter.update("egg", 300, 0), Ok(true));
+        assert_eq!(filter.update_value("egg", 299, 1), Ok(false));
+        assert_eq!(filter.remove_value("egg", 299), Ok(false));
+        assert_eq!(filter.update_value("egg", 300, 0), Ok(true));
         assert_eq!(filter.remove("egg"), Ok(true));
         assert!(filter.is_empty() && filter.get("egg").unwrap().is_empty());
     }
@@ -168,21 +168,21 @@ fn the_stash_keeps_values_and_gives_them_back() {
     for kind in Kind::cuckoos() {
         let copies = 2 * u16::from(kind.slots_per_place()) + 3;
         let mut filter = Spec::new(1_000, 1e-4).kind(kind).values(6).stash(3).build().unwrap();
-        (0..copies).for_each(|value| filter.insert_with("egg", value).unwrap());
+        (0..copies).for_each(|value| filter.insert_value("egg", value).unwrap());
         assert_eq!(filter.stats().stash_size, 3);
         let full = filter.clone();
-        assert_eq!(filter.insert_with("egg", 63), Err(Error::Full { done: 0 }));
+        assert_eq!(filter.insert_value("egg", 63), Err(Error::Full));
         assert!(filter == full, "{kind}: a refused insert changes no bit");
         let all: Vec<u16> = (0..copies).collect();
         assert_eq!(*filter.get("egg").unwrap(), *all, "{kind}");
         // The last ones are in the stash: there, too, values change in place and copies are told apart by
         // them.
-        assert_eq!(filter.update("egg", copies - 1, 60), Ok(true));
+        assert_eq!(filter.update_value("egg", copies - 1, 60), Ok(true));
         assert!(filter != full);
-        assert_eq!(filter.update("egg", 60, copies - 1), Ok(true));
+        assert_eq!(filter.update_value("egg", 60, copies - 1), Ok(true));
         assert!(filter == full, "{kind}: back again");
         for value in (0..copies).rev() {
-            assert_eq!(filter.remove_with("egg", value), Ok(true), "{kind} {value}");
+            assert_eq!(filter.remove_value("egg", value), Ok(true), "{kind} {value}");
             assert_eq!(*filter.get("egg").unwrap(), all[..usize::from(value)]);
         }
         assert!(filter.is_empty());
@@ -203,8 +203,8 @@ fn many_at_once_keep_their_values() {
         let build = |threads| {
             let mut filter = Spec::new(count, 0.01).kind(kind).values(7).build().unwrap();
             let (first, rest) = keys.split_at(keys.len() / 2);
-            filter.extend_with(first, &values[..first.len()], threads).unwrap();
-            filter.extend_with(rest, &values[first.len()..], threads).unwrap();
+            filter.extend_values(first, &values[..first.len()], threads).unwrap();
+            filter.extend_values(rest, &values[first.len()..], threads).unwrap();
             filter
         };
         let mut filter = build(3);
@@ -215,10 +215,10 @@ fn many_at_once_keep_their_values() {
             "{kind} lost a value"
         );
         let before = filter.clone();
-        let again = filter.extend_with(&keys, &values, 2);
-        assert_eq!(again, Err(Error::Full { done: 0 }));
+        let again = filter.extend_values(&keys, &values, 2);
+        assert_eq!(again, Err(Error::Full));
         assert!(filter == before, "{kind}: all or nothing");
-        assert_eq!(filter.remove_slice_with(&keys, &values), Ok(keys.len()), "{kind}");
+        assert_eq!(filter.remove_values(&keys, &values), Ok(keys.len()), "{kind}");
         assert!(filter.is_empty());
     }
 }
@@ -229,7 +229,7 @@ fn small_filters_take_many_at_once_too() {
         let keys: Vec<u64> = (0..1_000).collect();
         let values: Vec<u16> = (0..1_000).map(|key| key % 32).collect();
         let mut filter = Spec::new(1_000, 1e-3).kind(kind).values(5).build().unwrap();
-        filter.extend_with(&keys, &values, 2).unwrap();
+        filter.extend_values(&keys, &values, 2).unwrap();
         let candidates = filter.get_slice(&keys).unwrap();
         assert!(candidates.iter().zip(&values).all(|(all, value)| all.contains(value)), "{kind}");
     }
@@ -250,7 +250,7 @@ fn extra_candidates_are_as_frequent_as_predicted() {
         let mut filter = Spec::new(keys, rate).kind(kind).values(10).seed(7).build().unwrap();
         let stored: Vec<u64> = (0..keys).collect();
         let values: Vec<u16> = stored.iter().map(|key| (key * 7 % 1024) as u16).collect();
-        filter.insert_slice_with(&stored, &values).unwrap();
+        filter.insert_values(&stored, &values).unwrap();
         let predicted = filter.stats().predicted_rate;
         let expected = predicted * keys as f64;
         let several = |candidates: &[malkoha::Values], usual: usize| {
@@ -308,26 +308,26 @@ fn impossible_values_are_refused_with_a_remedy() {
     assert!(drive(&mut narrow.values(15).stash(0).build().unwrap(), 5_000, &mut Stream::new(1)) > 0);
 
     let mut filter = spec.values(4).build().unwrap();
-    filter.insert_with("egg", 15).unwrap();
+    filter.insert_value("egg", 15).unwrap();
     let before = filter.clone();
     let wide = Error::Value { got: 16, bits: 4 };
-    assert_eq!(filter.insert_with("stone", 16), Err(wide.clone()));
-    assert_eq!(filter.update("egg", 15, 16), Err(wide.clone()));
-    assert_eq!(filter.update("egg", 16, 15), Err(wide.clone()));
-    assert_eq!(filter.remove_with("egg", 16), Err(wide.clone()));
-    assert_eq!(filter.insert_slice_with(&["a", "b"], &[1, 16]), Err(wide.clone()));
-    assert_eq!(filter.extend_with(&["a", "b"], &[1, 16], 1), Err(wide.clone()));
-    assert_eq!(filter.remove_slice_with(&["egg", "b"], &[15, 16]), Err(wide));
+    assert_eq!(filter.insert_value("stone", 16), Err(wide.clone()));
+    assert_eq!(filter.update_value("egg", 15, 16), Err(wide.clone()));
+    assert_eq!(filter.update_value("egg", 16, 15), Err(wide.clone()));
+    assert_eq!(filter.remove_value("egg", 16), Err(wide.clone()));
+    assert_eq!(filter.insert_values(&["a", "b"], &[1, 16]), Err(wide.clone()));
+    assert_eq!(filter.extend_values(&["a", "b"], &[1, 16], 1), Err(wide.clone()));
+    assert_eq!(filter.remove_values(&["egg", "b"], &[15, 16]), Err(wide));
     assert!(filter == before, "a refused operation changes nothing");
 
     for kind in Kind::all() {
         let mut plain = spec.kind(kind).build().unwrap();
-        assert_eq!(plain.insert_with("egg", 0), Err(Error::NoValues), "{kind}");
+        assert_eq!(plain.insert_value("egg", 0), Err(Error::NoValues), "{kind}");
         assert_eq!(plain.get("egg"), Err(Error::NoValues));
         assert_eq!(plain.get_slice(&["egg"]), Err(Error::NoValues));
-        assert_eq!(plain.update("egg", 0, 0), Err(Error::NoValues));
-        assert_eq!(plain.remove_with("egg", 0), Err(Error::NoValues));
-        assert_eq!(plain.extend_with(&["egg"], &[0], 1), Err(Error::NoValues));
+        assert_eq!(plain.update_value("egg", 0, 0), Err(Error::NoValues));
+        assert_eq!(plain.remove_value("egg", 0), Err(Error::NoValues));
+        assert_eq!(plain.extend_values(&["egg"], &[0], 1), Err(Error::NoValues));
         assert!(plain.is_empty());
     }
 }
@@ -336,7 +336,8 @@ fn impossible_values_are_refused_with_a_remedy() {
 fn a_slice_that_does_not_fit_says_how_far_it_got() {
     let mut filter = Spec::new(500, 1e-3).values(3).build().unwrap();
     let (keys, values): (Vec<u64>, Vec<u16>) = (0..5_000).map(|key| (key, (key % 8) as u16)).unzip();
-    let Err(Error::Full { done }) = filter.insert_slice_with(&keys, &values) else { panic!("too many keys") };
+    let Err(Error::Refused(refused)) = filter.insert_values(&keys, &values) else { panic!("too many keys") };
+    let done = refused.first();
     assert!(done >= 500 && filter.len() == done as u64);
     let candidates = filter.get_slice(&keys[..done]).unwrap();
     assert!(candidates.iter().zip(&values).all(|(all, value)| all.contains(value)));
@@ -347,19 +348,19 @@ fn removing_or_updating_what_was_never_stored_may_hit_another_key() {
     // The hazard of every filter, with values: a twin looks the same, and only its value tells it apart.
     for kind in Kind::cuckoos() {
         let mut filter = Spec::new(100, 0.1).kind(kind).values(4).build().unwrap();
-        filter.insert_with(&0u64, 5).unwrap();
+        filter.insert_value(&0u64, 5).unwrap();
         let twin =
             (1..1_000_000u64).find(|key| filter.contains(key)).expect("at this rate a twin is not far");
-        assert_eq!(filter.remove_with(&twin, 6), Ok(false), "another value is not taken");
-        assert_eq!(filter.update(&twin, 5, 7), Ok(true));
+        assert_eq!(filter.remove_value(&twin, 6), Ok(false), "another value is not taken");
+        assert_eq!(filter.update_value(&twin, 5, 7), Ok(true));
         assert_eq!(&*filter.get(&0u64).unwrap(), [7], "{kind}: the value of the stored key has changed");
-        assert_eq!(filter.remove_with(&twin, 7), Ok(true));
+        assert_eq!(filter.remove_value(&twin, 7), Ok(true));
         assert!(!filter.contains(&0u64), "{kind}: the stored key is gone");
         // If both are stored, each has its own.
-        filter.insert_with(&0u64, 5).unwrap();
-        filter.insert_with(&twin, 6).unwrap();
+        filter.insert_value(&0u64, 5).unwrap();
+        filter.insert_value(&twin, 6).unwrap();
         assert_eq!(&*filter.get(&0u64).unwrap(), [5, 6]);
-        assert_eq!(filter.remove_with(&twin, 6), Ok(true));
+        assert_eq!(filter.remove_value(&twin, 6), Ok(true));
         assert_eq!(&*filter.get(&0u64).unwrap(), [5]);
     }
 }

@@ -13,7 +13,7 @@ fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, Vec<(u64, u
     let mut stored = Vec::new();
     for i in 0..copies {
         let copy = (if i < 20 { 7 } else { stream.draw() }, stream.below(values) as u16);
-        filter.insert_with(&copy.0, copy.1).unwrap();
+        filter.insert_value(&copy.0, copy.1).unwrap();
         stored.push(copy);
     }
     (filter, stored)
@@ -41,7 +41,7 @@ fn files_and_maps_keep_values() {
             let other = Spec::new(300, rate).kind(kind).values(width % 16 + 1).stash(30).build().unwrap();
             assert_ne!(other.to_bytes().unwrap()[..512], bytes[..512]);
             for (key, value) in copies {
-                assert_eq!(again.remove_with(&key, value), Ok(true), "{kind}");
+                assert_eq!(again.remove_value(&key, value), Ok(true), "{kind}");
             }
             assert!(again.is_empty(), "{kind}");
         }
@@ -62,7 +62,7 @@ fn a_merge_keeps_values() {
             assert_eq!(left.len(), copies.len() as u64, "{kind}");
             assert!(Filter::from_bytes(&left.to_bytes().unwrap()).unwrap() == left, "{kind}");
             for (key, value) in copies {
-                assert_eq!(left.remove_with(&key, value), Ok(true), "{kind} lost {value} of {key}");
+                assert_eq!(left.remove_value(&key, value), Ok(true), "{kind} lost {value} of {key}");
             }
             assert!(left.is_empty(), "{kind}");
         }
@@ -74,10 +74,10 @@ fn a_unique_merge_leaves_out_keys_with_the_same_value_only() {
     for kind in Kind::cuckoos() {
         let spec = Spec::new(100, 1e-6).kind(kind).values(4);
         let (mut left, mut right) = (spec.build().unwrap(), spec.build().unwrap());
-        left.insert_with("both", 3).unwrap();
-        right.insert_with("both", 3).unwrap();
-        left.insert_with("each", 4).unwrap();
-        right.insert_with("each", 5).unwrap();
+        left.insert_value("both", 3).unwrap();
+        right.insert_value("both", 3).unwrap();
+        left.insert_value("each", 4).unwrap();
+        right.insert_value("each", 5).unwrap();
         left.merge_unique(&right).unwrap();
         assert_eq!(&*left.get("both").unwrap(), [3], "{kind}");
         assert_eq!(&*left.get("each").unwrap(), [4, 5], "{kind}");
@@ -110,8 +110,8 @@ fn sharded_filters_keep_values_from_several_threads_and_in_bytes() {
                 let filter = &filter;
                 scope.spawn(move || {
                     for key in keys {
-                        filter.insert_with(&key, 0).unwrap();
-                        assert_eq!(filter.update(&key, 0, value(key)), Ok(true));
+                        filter.insert_value(&key, 0).unwrap();
+                        assert_eq!(filter.update_value(&key, 0, value(key)), Ok(true));
                     }
                 });
             }
@@ -119,9 +119,9 @@ fn sharded_filters_keep_values_from_several_threads_and_in_bytes() {
         let again = Sharded::from_bytes(&filter.to_bytes().unwrap()).unwrap();
         for key in 0..20_000u64 {
             assert!(again.get(&key).unwrap().contains(&value(key)), "{kind} lost the value of {key}");
-            assert_eq!(filter.remove_with(&key, value(key)), Ok(true), "{kind}");
+            assert_eq!(filter.remove_value(&key, value(key)), Ok(true), "{kind}");
         }
         assert!(filter.is_empty());
-        assert_eq!(filter.insert_with(&1u64, 512), Err(Error::Value { got: 512, bits: 9 }));
+        assert_eq!(filter.insert_value(&1u64, 512), Err(Error::Value { got: 512, bits: 9 }));
     }
 }

@@ -10,7 +10,7 @@ use core::arch::x86_64::{
     _mm256_testz_si256,
 };
 
-use crate::reduce::Narrow;
+use crate::key::draw::Narrow;
 
 use super::block::{BLOCK_WORDS, Block};
 use super::cpu::{Vectors, Work};

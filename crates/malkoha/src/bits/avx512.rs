@@ -13,7 +13,7 @@ use core::arch::x86_64::{
     _mm512_testn_epi64_mask, _mm512_xor_si512,
 };
 
-use crate::reduce::Narrow;
+use crate::key::draw::Narrow;
 
 use super::avx2::{shifted, some_lane_is_zero};
 use super::block::{BLOCK_WORDS, Block};

@@ -4,7 +4,7 @@
 //! plain loops by itself, nothing else is needed; where it does not, `Vectors` has a method, in portable code
 //! and in instructions. All of them give the same results, and tests compare them.
 
-use crate::reduce::{Multiply, Whole};
+use crate::key::draw::{Multiply, Whole};
 
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block, bit_of};
 use super::drawn::{NarrowBits, fold};
@@ -215,8 +215,8 @@ mod tests {
     use super::*;
     use crate::bits::Words;
     use crate::bits::drawn::BitTable;
+    use crate::key::draw::last_draw;
     use crate::key::mix;
-    use crate::reduce::last_draw;
 
     /// What vectors say of blocks, bit by bit.
     struct Check;

@@ -6,7 +6,7 @@
 //! a stack for the panic.
 #![expect(unsafe_code, reason = "what was drawn lies inside, and need not be checked")]
 
-use crate::reduce::last_draw;
+use crate::key::draw::last_draw;
 
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block};
 use super::words::{Words, prefetch_line};
@@ -191,7 +191,7 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// The bits of a table that are not more than [`Narrow`](crate::reduce::Narrow) can draw from. The words hold all of them,
+/// The bits of a table that are not more than [`Narrow`](crate::key::draw::Narrow) can draw from. The words hold all of them,
 /// and there is at least one word.
 #[derive(Clone, Copy, Debug)]
 pub struct NarrowBits<'a> {

@@ -15,22 +15,20 @@
 use crate::bits::cpu::Cpu;
 use crate::bits::drawn::BlockTable;
 use crate::bits::{BLOCK_BITS, Words};
-use crate::engine::{Engine, Flaw, Inserted, Stashed};
+use crate::engine::{
+    Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, Many, Stashed, for_each_ahead,
+};
 use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
 
 use super::choice::Prices;
 use super::estimate;
-use super::fill::Fill;
 use super::layout::{BlockedLayout, with_equal_hashes};
 use super::pattern::Scatter;
 use super::plain::{audit_count, count_set, set_bits};
 use super::work::{Insert, InsertOne, LookUpOne};
-use crate::rows::Keys;
-
-/// The most candidate blocks of a key.
-pub(crate) const MOST_CHOICES: u8 = 4;
+use crate::engine::rows::Keys;
 
 /// A blocked Bloom filter: section 3 of the paper; with one choice Putze, Sanders, Singler 2007.
 ///
@@ -41,8 +39,8 @@ pub(crate) const MOST_CHOICES: u8 = 4;
 /// let spec = Spec::new(1000, 0.001).kind(Kind::Blocked(2)).pattern(Pattern::Random);
 /// let mut filter = Blocked::<Random>::new(spec.plan()?.blocked().unwrap())?;
 /// let hasher = KeyHasher::new(1);
-/// filter.insert("malkoha".hash(&hasher));
-/// assert!(filter.contains("malkoha".hash(&hasher)));
+/// filter.insert("malkoha".key_hash(&hasher));
+/// assert!(filter.contains("malkoha".key_hash(&hasher)));
 /// # Ok::<(), malkoha::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -204,25 +202,52 @@ impl<P: Scatter> Engine for Blocked<P> {
         Ok(())
     }
 
-    fn clear(&mut self) {
-        self.table.words_mut().fill(0);
-        self.len = 0;
+    fn insert_many(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
+        keys.each_chunk_on(threads, |hashes, _| match again {
+            Again::Store => self.insert_batch(hashes).map_err(|FullAt { .. }| Full),
+            Again::Skip => for_each_ahead(self, hashes, &[], |filter, hash, _| {
+                filter.insert_unique(hash);
+                Ok(())
+            }),
+        })
+    }
+}
+
+impl<P: Scatter> BloomEngine for Blocked<P> {
+    fn fill(&self) -> Fill {
+        self.fill()
     }
 
+    fn estimate_keys(&self) -> f64 {
+        self.estimate_keys()
+    }
+
+    fn merge_bits(&mut self, other: &dyn BloomEngine) {
+        set_bits(self.table.words_mut(), other.words());
+        self.len = self.len.saturating_add(other.len());
+    }
+
+    fn clone_box(&self) -> Box<dyn BloomEngine> {
+        Box::new(self.clone())
+    }
+}
+
+impl<P: Scatter> Content for Blocked<P> {
     fn len(&self) -> u64 {
         self.len
-    }
-
-    fn words(&self) -> &[u64] {
-        self.table.words()
     }
 
     fn bytes(&self) -> usize {
         self.table.bytes()
     }
 
-    fn clone_box(&self) -> Box<dyn Engine> {
-        Box::new(self.clone())
+    fn words(&self) -> &[u64] {
+        self.table.words()
+    }
+
+    fn clear(&mut self) {
+        self.table.words_mut().fill(0);
+        self.len = 0;
     }
 
     fn restore(&mut self, len: u64, _: Vec<Stashed>) {
@@ -231,19 +256,5 @@ impl<P: Scatter> Engine for Blocked<P> {
 
     fn audit(&self) -> Result<(), Flaw> {
         audit_count(self.len, self.table.words(), self.layout.key_bits)
-    }
-
-    fn merge_bits(&mut self, other: &dyn Engine) -> bool {
-        set_bits(self.table.words_mut(), other.words());
-        self.len = self.len.saturating_add(other.len());
-        true
-    }
-
-    fn fill(&self) -> Option<Fill> {
-        Some(self.fill())
-    }
-
-    fn estimate_keys(&self) -> Option<f64> {
-        Some(self.estimate_keys())
     }
 }

@@ -13,10 +13,11 @@
 //! ([`super::table`]), so that planning takes microseconds; for other costs the model computes them.
 
 use crate::bits::{BLOCK_BITS, WORD_BITS, WORDS};
+use crate::kind::Pattern;
+use crate::theory::occupancy::one_more_throw;
 
 use super::choice::Cost;
-use super::model::{Model, one_more_throw};
-use super::pattern::Pattern;
+use super::model::Model;
 use super::table;
 
 /// Nodes of a curve.

@@ -1,10 +1,10 @@
 //! How many different keys have set so many bits.
 
 use crate::bits::{BLOCK_BITS, WORD_BITS, WORDS};
+use crate::kind::Pattern;
 
 use super::layout::{BlockedLayout, BloomLayout};
 use super::model::Model;
-use super::pattern::Pattern;
 
 /// The number of keys for which so many set bits of a plain filter are expected.
 pub(super) fn plain_keys(layout: &BloomLayout, set: u64) -> f64 {

@@ -2,13 +2,12 @@
 
 use crate::bits::{BLOCK_BITS, Words};
 use crate::error::Error;
-use crate::kind::Kind;
+use crate::kind::{Kind, Pattern};
 use crate::theory;
 
 use super::choice::Cost;
 use super::curve::{Curve, MOST_KEY_BITS};
 use super::estimate;
-use super::pattern::Pattern;
 
 /// The exact numbers of a plain Bloom filter.
 ///

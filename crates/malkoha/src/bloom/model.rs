@@ -20,9 +20,10 @@
 //! Measured against filters of 10^6 keys in `tests/bloom_sizing.rs`.
 
 use crate::bits::BLOCK_BITS;
+use crate::kind::Pattern;
+use crate::theory::occupancy::{distinct_bits, distinct_share, random_share};
 
 use super::choice::{Cost, Prices};
-use super::pattern::{Pattern, distinct_share, random_share};
 
 /// States of a block: 0 to 512 set bits.
 const STATES: usize = BLOCK_BITS as usize + 1;
@@ -255,30 +256,6 @@ impl Hits {
     }
 }
 
-/// The probabilities that `throws` random bits of a block are 0, 1, 2... different ones.
-pub(crate) fn distinct_bits(throws: u32) -> Vec<f64> {
-    occupancy(BLOCK_BITS, throws)
-}
-
-/// The probabilities that `throws` throws into `cells` cells leave 0, 1, 2... of them occupied.
-pub(crate) fn occupancy(cells: u32, throws: u32) -> Vec<f64> {
-    let mut occupied = vec![1.0];
-    for _ in 0..throws {
-        occupied = one_more_throw(cells, &occupied);
-    }
-    occupied
-}
-
-/// The probabilities of the numbers of occupied cells after one throw more.
-pub(crate) fn one_more_throw(cells: u32, occupied: &[f64]) -> Vec<f64> {
-    let most = (occupied.len()).min(cells as usize);
-    let share = |i: usize| i as f64 / f64::from(cells);
-    let at = |i: usize| occupied.get(i).copied().unwrap_or(0.0);
-    (0..=most)
-        .map(|i| at(i) * share(i) + if i == 0 { 0.0 } else { at(i - 1) * (1.0 - share(i - 1)) })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,14 +282,5 @@ mod tests {
         model.advance(40.0);
         let expected = 1.0 - (-40.0f64 * 8.0 / 512.0).exp();
         assert!((model.fill() - expected).abs() < 1e-7, "{} {expected}", model.fill());
-    }
-
-    #[test]
-    fn throws_occupy_cells_with_probability_one() {
-        let occupied = occupancy(64, 100);
-        assert_eq!(occupied.len(), 65);
-        assert!((occupied.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        let mean: f64 = occupied.iter().enumerate().map(|(i, p)| i as f64 * p).sum();
-        assert!((mean - 64.0 * (1.0 - (63.0f64 / 64.0).powi(100))).abs() < 1e-9);
     }
 }

@@ -19,29 +19,8 @@ use crate::bits::cpu::{Cpu, Vectors};
 use crate::bits::drawn::fold;
 use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};
 use crate::key::KeyHash;
-
-/// How the bits of a key lie in its block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Pattern {
-    /// Independent bits, of which some may coincide: section 3.3 of the paper.
-    Random,
-    /// Distinct bits, any set of them: section 3.3 and appendix B of the paper.
-    Distinct,
-    /// As many independent bits in each of the eight words of a block: 8, 16, 24 or 32 in all. Only for one
-    /// choice, and a waste below k = 6.
-    Spread,
-}
-
-impl core::fmt::Display for Pattern {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(match self {
-            Self::Random => "random",
-            Self::Distinct => "distinct",
-            Self::Spread => "spread",
-        })
-    }
-}
+use crate::kind::Pattern;
+use crate::theory::occupancy::{distinct_share, random_share};
 
 /// 64-bit words drawn from a hash, as many as are wanted: a counter, and the two halves of a product of it
 /// folded. The hash is mixed already, so that one multiplication is enough.
@@ -290,17 +269,6 @@ fn add_numbered_bits(block: &mut Block, mut word: u64, count: u32, vectors: impl
         vectors.set(block, word % u64::from(BLOCK_BITS));
         word >>= 9;
     }
-}
-
-/// The share of random patterns of `key_bits` bits that lie in `set` set bits: `(set / 512)^key_bits`.
-pub(crate) fn random_share(set: u32, key_bits: u32) -> f64 {
-    (f64::from(set) / f64::from(BLOCK_BITS)).powi(key_bits.cast_signed())
-}
-
-/// The share of distinct patterns of `key_bits` bits that lie in `set` set bits: one binomial coefficient
-/// over another.
-pub(crate) fn distinct_share(set: u32, key_bits: u32) -> f64 {
-    (0..key_bits).map(|i| f64::from(set.saturating_sub(i)) / f64::from(BLOCK_BITS - i)).product()
 }
 
 #[cfg(test)]

@@ -6,18 +6,19 @@ use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::drawn::{BitTable, Bits};
 use crate::bits::words::stays_in_cache;
-use crate::engine::{Engine, Flaw, Inserted, Stashed};
+use crate::engine::threads::for_shares;
+use crate::engine::{
+    Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, Many, Stashed, for_each_ahead,
+};
 use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
-use crate::threads::for_shares;
 
 use super::estimate;
-use super::fill::Fill;
 use super::layout::{BloomLayout, with_equal_hashes};
 use super::pattern::{Draws, Eights};
 use super::staged::{Insert, LookUp};
-use crate::rows::Keys;
+use crate::engine::rows::Keys;
 
 /// A plain Bloom filter, after Bloom 1970: a key sets some bits anywhere, and is there if they are all set.
 ///
@@ -28,8 +29,8 @@ use crate::rows::Keys;
 /// let geometry = Spec::new(1000, 0.001).kind(Kind::Bloom).plan()?;
 /// let mut filter = Bloom::new(geometry.bloom().unwrap())?;
 /// let hasher = KeyHasher::new(1);
-/// filter.insert("malkoha".hash(&hasher));
-/// assert!(filter.contains("malkoha".hash(&hasher)));
+/// filter.insert("malkoha".key_hash(&hasher));
+/// assert!(filter.contains("malkoha".key_hash(&hasher)));
 /// # Ok::<(), malkoha::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -261,25 +262,52 @@ impl Engine for Bloom {
         Ok(())
     }
 
-    fn clear(&mut self) {
-        self.table.words_mut().fill(0);
-        self.len = 0;
+    fn insert_many(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
+        keys.each_chunk_on(threads, |hashes, _| match again {
+            Again::Store => self.insert_batch(hashes).map_err(|FullAt { .. }| Full),
+            Again::Skip => for_each_ahead(self, hashes, &[], |filter, hash, _| {
+                filter.insert_unique(hash);
+                Ok(())
+            }),
+        })
+    }
+}
+
+impl BloomEngine for Bloom {
+    fn fill(&self) -> Fill {
+        self.fill()
     }
 
+    fn estimate_keys(&self) -> f64 {
+        self.estimate_keys()
+    }
+
+    fn merge_bits(&mut self, other: &dyn BloomEngine) {
+        set_bits(self.table.words_mut(), other.words());
+        self.len = self.len.saturating_add(other.len());
+    }
+
+    fn clone_box(&self) -> Box<dyn BloomEngine> {
+        Box::new(self.clone())
+    }
+}
+
+impl Content for Bloom {
     fn len(&self) -> u64 {
         self.len
-    }
-
-    fn words(&self) -> &[u64] {
-        self.table.words()
     }
 
     fn bytes(&self) -> usize {
         self.table.bytes()
     }
 
-    fn clone_box(&self) -> Box<dyn Engine> {
-        Box::new(self.clone())
+    fn words(&self) -> &[u64] {
+        self.table.words()
+    }
+
+    fn clear(&mut self) {
+        self.table.words_mut().fill(0);
+        self.len = 0;
     }
 
     fn restore(&mut self, len: u64, _: Vec<Stashed>) {
@@ -288,20 +316,6 @@ impl Engine for Bloom {
 
     fn audit(&self) -> Result<(), Flaw> {
         audit_count(self.len, self.table.words(), self.layout.key_bits)
-    }
-
-    fn merge_bits(&mut self, other: &dyn Engine) -> bool {
-        set_bits(self.table.words_mut(), other.words());
-        self.len = self.len.saturating_add(other.len());
-        true
-    }
-
-    fn fill(&self) -> Option<Fill> {
-        Some(self.fill())
-    }
-
-    fn estimate_keys(&self) -> Option<f64> {
-        Some(self.estimate_keys())
     }
 }
 

@@ -7,12 +7,11 @@
 
 use crate::bits::{BLOCK_BITS, Words};
 use crate::error::Error;
-use crate::kind::Kind;
+use crate::kind::{Kind, Pattern};
 
 use super::choice::Cost;
 use super::curve::{Curve, MOST_KEY_BITS};
 use super::layout::{BlockedLayout, BloomLayout};
-use super::pattern::Pattern;
 
 /// How the rates of single filters stray around the model: a part of the promised rate to aim at, and how
 /// much memory may be spent on setting fewer bits per key, which strays less and costs less time. The model

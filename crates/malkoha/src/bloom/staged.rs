@@ -16,7 +16,7 @@ use crate::key::KeyHash;
 
 use super::pattern::Draws;
 use super::plain::{Bloom, View};
-use crate::rows::{Keys, ROW};
+use crate::engine::rows::{Keys, ROW};
 
 /// Bits of a key that are looked at in the first stage.
 const FIRST: u32 = 3;

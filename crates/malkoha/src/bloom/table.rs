@@ -4,7 +4,7 @@
 //! key sets, from 1 to 32 (spread patterns: 8, 16, 24, 32).
 
 use super::curve::NODES;
-use super::pattern::Pattern;
+use crate::kind::Pattern;
 
 type Row = [u32; NODES];
 

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bits::cpu::Cpu;
-use crate::engine::Engine;
+use crate::engine::{Content, Engine};
+use crate::key::draw::last_draw;
 use crate::key::{KeyHash, KeyHasher, mix};
-use crate::reduce::last_draw;
 
 use super::choice::{Cost, Prices};
 use super::pattern::{Draws, Scatter};
-use super::{Blocked, BlockedLayout, Bloom, BloomLayout, Distinct, Pattern, Random, Spread};
+use super::{Blocked, BlockedLayout, Bloom, BloomLayout, Distinct, Random, Spread};
+use crate::kind::Pattern;
 
 /// Keys that are stored, and keys that are asked for, among them these.
 const STORED: u64 = 300;

@@ -20,10 +20,11 @@ use crate::bits::drawn::Blocks;
 use crate::bits::words::stays_in_cache;
 use crate::error::Full;
 use crate::key::KeyHash;
+use crate::kind::MOST_CHOICES;
 
-use super::blocked::{Blocked, MOST_CHOICES};
+use super::blocked::Blocked;
 use super::pattern::{Draws, Scatter};
-use crate::rows::{Keys, ROW};
+use crate::engine::rows::{Keys, ROW};
 
 /// What lookups need of a filter, by value: where answers are written the compiler cannot know that the
 /// filter behind a reference stays as it is, and would read all of this again for every key.

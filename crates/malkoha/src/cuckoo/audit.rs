@@ -10,7 +10,7 @@ use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::words::mask;
 use crate::bits::{Words, lanes};
 use crate::engine::Flaw;
-use crate::threads::for_shares;
+use crate::engine::threads::for_shares;
 
 use super::layout::CuckooLayout;
 use super::quadruples::{NUMBER_BITS, QUADRUPLES, decode};

@@ -9,9 +9,9 @@
 //! ```
 
 use crate::bits::words::stays_in_cache;
+use crate::engine::rows::{Keys, ROW};
 use crate::error::{Full, FullAt};
 use crate::key::KeyHash;
-use crate::rows::{Keys, ROW};
 
 use super::Cuckoo;
 use super::place::Placement;
@@ -94,14 +94,14 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     }
 
     /// Stores keys in order; says how many there were before the first that found no room.
-    pub(super) fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
+    pub(super) fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
         self.each_in_rows(hashes, |filter, hash, homes, done| {
             filter.insert_at(hash, homes, 0).map_err(|Full| FullAt { done })
         })
     }
 
     /// Removes one copy of every key with value 0, in order; returns how many were there.
-    pub(super) fn remove_all(&mut self, hashes: &[KeyHash]) -> usize {
+    pub(super) fn remove_batch(&mut self, hashes: &[KeyHash]) -> usize {
         let mut removed = 0;
         let done: Result<(), core::convert::Infallible> = self.each_in_rows(hashes, |filter, _, homes, _| {
             removed += usize::from(filter.remove_at(homes, 0));
@@ -156,10 +156,11 @@ fn with_answers(answers: &mut [bool], act: impl FnOnce(&mut [bool; ROW])) {
 mod tests {
     use super::*;
     use crate::bits::cpu::Cpu;
+    use crate::cuckoo::Offsets;
     use crate::cuckoo::{CuckooLayout, Signed, Subtables, Xor};
     use crate::key::{Key, KeyHasher, mix};
     use crate::kind::Kind;
-    use crate::spec::{Offsets, Spec};
+    use crate::plan::Spec;
 
     #[test]
     fn slices_of_all_lengths_are_answered_like_single_keys() {
@@ -181,7 +182,8 @@ mod tests {
                     stashes += u32::from(filter.engine().stash_len() > 0);
                     let asked: Vec<u64> = (0..1000).map(|i| mix(i) % (2 * stored)).collect();
                     let single: Vec<bool> = asked.iter().map(|key| filter.contains(key)).collect();
-                    let hashes: Vec<KeyHash> = asked.iter().map(|key| key.hash(filter.hasher())).collect();
+                    let hashes: Vec<KeyHash> =
+                        asked.iter().map(|key| key.key_hash(filter.hasher())).collect();
                     for length in lengths {
                         let what = || format!("{length} of {keys} keys in {:?}", filter.geometry());
                         assert_eq!(filter.contains_slice(&asked[..length]), single[..length], "{}", what());

@@ -1,6 +1,7 @@
 //! Many keys at once: sorted roughly by place, then stored region by region inside the cache.
 //!
 //! ```text
+//!   rounds     keys are taken an eighth of the slots at a time
 //!   hashes     sorted into regions by their upper bits, which name the first place (`regions.rs`)
 //!   regions    stored one after the other: offsets are local, so walks stay in the cache
 //!   parts      runs of regions whose memory no other part touches; threads take parts
@@ -11,20 +12,22 @@
 //! the content does not depend on the number of threads. Every key is stored by the same steps as one by one, in
 //! another order; what holds for one by one holds here.
 
+use core::convert::Infallible;
+use core::ops::Range;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bits::Words;
 use crate::bits::cpu::Cpu;
 use crate::bits::words::ROW;
-use crate::engine::{Again, Counters, Unstored};
+use crate::engine::{Again, Copied, Counters, Many, for_each_ahead, threads};
 use crate::error::Full;
 use crate::key::KeyHash;
-use crate::regions::{Batch, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
-use crate::threads;
 
 use super::Cuckoo;
 use super::layout::CuckooLayout;
 use super::place::{Homes, Place, Placement};
+use super::regions::{Batch, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
 use super::row::{self, Row};
 use super::table::{self, Table};
 use super::walk::{End, Ground, Walk};
@@ -46,6 +49,25 @@ const FEWEST: usize = 4096;
 /// Walks without room in one part after which the filter counts as full: many more than the stash takes, and
 /// than a filter that is not too full ever has.
 const MOST_TIRED: u32 = 200;
+
+/// Slices that may come in any size are sorted only for tables of at least so many bytes, if there are at least so
+/// many keys, and one for so many slots: a pass through the table should not be for a few.
+const SORTED_BYTES: u64 = 4 << 20;
+const SORTED_KEYS: u64 = 1 << 16;
+const SORTED_SHARE: u64 = 64;
+
+/// What is done with the keys of a round that found no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// Nothing: the caller undoes the whole.
+    Forget,
+    /// They are told, so that all others can be taken out again.
+    Tell,
+}
+
+/// Some keys of a round were not stored: these, if that was to be told.
+#[derive(Debug)]
+struct Unstored(Vec<Copied>);
 
 /// How a layout is cut for bulk work.
 #[derive(Clone, Debug)]
@@ -77,6 +99,12 @@ impl Cut {
         };
         Some(Self { order, begins })
     }
+}
+
+/// Rounds of equal size, of at most so many keys each.
+fn rounds(keys: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let round = keys.div_ceil(keys.div_ceil(most).max(1)).max(1);
+    (0..keys).step_by(round).map(move |from| from..keys.min(from + round))
 }
 
 /// A number of regions or keys, which fits the memory.
@@ -118,7 +146,7 @@ impl<T: Table> Part<T> {
 }
 
 /// What one part made of its keys.
-struct Work<T> {
+struct Filling<T> {
     part: Part<T>,
     stored: u64,
     counters: Counters,
@@ -128,14 +156,14 @@ struct Work<T> {
     walk: Walk,
 }
 
-impl<T: Table> Work<T> {
+impl<T: Table> Filling<T> {
     /// Stores keys as long as they and their walks stay inside the part; the others are left over. Stops if the part
     /// is too full; the rest is left over only if it is to be told.
     fn store<P: Placement>(
         &mut self,
         placement: &P,
         batch: Batch,
-        again: Again,
+        (again, refusal): (Again, Refusal),
         stashed: impl Fn(Homes) -> bool,
         (cpu, most_steps): (Cpu, u32),
     ) {
@@ -156,7 +184,7 @@ impl<T: Table> Work<T> {
                 approach(&self.part, i + ROW, &mut rows[(i / ROW + 1) % 2]);
             }
             if self.is_full() {
-                if again == Again::StoreAndTell {
+                if refusal == Refusal::Tell {
                     self.leftovers.extend(batch.keys().skip(i));
                 }
                 return;
@@ -199,54 +227,143 @@ impl<T: Table> Work<T> {
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// The order for so many keys; `None` if order does not help. Refuses more keys than there are free slots, if
-    /// all of them are to be stored.
-    pub(super) fn order(&mut self, keys: u64, again: Again) -> Result<Option<Order>, Full> {
+    /// Stores keys in rounds, in the order of the table; one by one where order does not help or there is no memory
+    /// for it.
+    pub(super) fn insert_all(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
         let room = self.layout.slots - (self.len - self.stash.len() as u64) + u64::from(self.layout.stash);
-        if keys > room && self.layout.subtable_bits == 0 && again == Again::Store {
+        if keys.len() as u64 > room && self.layout.subtable_bits == 0 && again == Again::Store {
             self.counters.failures += 1;
             return Err(Full);
         }
-        Ok(Cut::new(&self.layout).map(|cut| cut.order))
+        let mut regions = Regions::default();
+        let mut rest = 0..keys.len();
+        if let Some(Cut { order, .. }) = Cut::new(&self.layout) {
+            for round in rounds(keys.len(), order.most) {
+                if regions.sort(&keys.part(round.clone()), order, threads).is_err() {
+                    break;
+                }
+                let stored = self.insert_round(&regions, (again, Refusal::Forget), threads);
+                stored.map_err(|Unstored(_)| Full)?;
+                rest.start = round.end;
+            }
+        }
+        keys.part(rest).each_chunk_on(threads, |hashes, values| match again {
+            Again::Skip => {
+                for_each_ahead(self, hashes, &[], |filter, hash, _| filter.insert_unique(hash).map(drop))
+            }
+            Again::Store => for_each_ahead(self, hashes, values, |filter, hash, value| {
+                let homes = filter.placement.homes(hash);
+                filter.insert_at(hash, homes, value)
+            }),
+        })
+    }
+
+    /// Stores the first of these keys, at most so many, in whole rounds, and says how many. Stops before the first
+    /// round in which a key finds no room; no key of that round stays.
+    pub(super) fn insert_rounds(&mut self, keys: &Many, most: u64) -> usize {
+        let Some(order) = self.order_of_slice(most.min(keys.len() as u64)) else { return 0 };
+        let keys = keys.part(0..keys.len().min(usize::try_from(most).unwrap_or(usize::MAX)));
+        let (mut regions, mut done) = (Regions::default(), 0);
+        for round in rounds(keys.len(), order.most) {
+            if regions.sort(&keys.part(round.clone()), order, 1).is_err() {
+                break;
+            }
+            let counters = self.counters;
+            if let Err(Unstored(unstored)) = self.insert_round(&regions, (Again::Store, Refusal::Tell), 1) {
+                self.take_out(&regions, unstored);
+                self.counters = counters;
+                break;
+            }
+            done = round.end;
+        }
+        done
+    }
+
+    /// Removes one copy of every key with value 0, in the order of the table where that helps; returns how many were
+    /// there.
+    pub(super) fn remove_all(&mut self, keys: &Many) -> usize {
+        let (mut regions, mut removed, mut rest) = (Regions::default(), 0, 0..keys.len());
+        if let Some(order) = self.order_of_slice(keys.len() as u64) {
+            for round in rounds(keys.len(), order.most) {
+                if regions.sort(&keys.part(round.clone()), order, 1).is_err() {
+                    break;
+                }
+                regions.each_list(|hashes| removed += self.remove_batch(hashes));
+                rest.start = round.end;
+            }
+        }
+        let done: Result<(), Infallible> = keys.part(rest).each_chunk(|hashes, _| {
+            removed += self.remove_batch(hashes);
+            Ok(())
+        });
+        let Ok(()) = done;
+        removed
+    }
+
+    /// The order in which so many keys of a slice are best taken; `None` for the given one.
+    fn order_of_slice(&self, keys: u64) -> Option<Order> {
+        let few = SORTED_KEYS.max(self.layout.slots / SORTED_SHARE);
+        let worthwhile = keys >= few && self.layout.bytes() >= SORTED_BYTES;
+        worthwhile.then(|| Cut::new(&self.layout))?.map(|cut| cut.order)
+    }
+
+    /// Takes those keys of a round out again that were stored, though not all were. Keys that a filter cannot tell
+    /// apart are one as good as the other, so that it then holds what it held before.
+    fn take_out(&mut self, keys: &Regions, unstored: Vec<Copied>) {
+        let mut left: HashMap<Copied, u64> = HashMap::new();
+        for key in unstored {
+            *left.entry(key).or_default() += 1;
+        }
+        for key @ (hash, value) in keys.keys() {
+            match left.get_mut(&key) {
+                Some(count) if *count > 0 => *count -= 1,
+                _ => {
+                    let removed = self.remove_at(self.placement.homes(hash), value);
+                    debug_assert!(removed, "what was stored is there");
+                }
+            }
+        }
     }
 
     /// Stores all keys of a round, which are sorted in the order of this layout. If some find no place, says which
     /// were not stored, if that is to be told; all others were.
-    pub(super) fn insert_sorted(
+    fn insert_round(
         &mut self,
         keys: &Regions,
-        again: Again,
+        (again, refusal): (Again, Refusal),
         threads: usize,
     ) -> Result<(), Unstored> {
         let cut = Cut::new(&self.layout).expect("keys are in the order of this layout");
         assert_eq!(keys.parts(), cut.order.parts, "keys are in the order of this layout");
         let threads = threads.min(cut.order.parts).min(1 + keys.len() / FEWEST);
         let some_full = AtomicBool::new(false);
-        let mut works = self.take_apart(&cut);
-        threads::for_each(works.iter_mut().enumerate(), threads, |(part, work)| {
+        let mut fillings = self.take_apart(&cut);
+        threads::for_each(fillings.iter_mut().enumerate(), threads, |(part, filling)| {
             let stashed = |homes| !self.stash.is_empty() && self.stash_count(homes) > 0;
             for batch in keys.of_part(part) {
                 // What is going to be undone need not be done. Otherwise each part stores what it can, so that the
                 // content does not depend on which of them is first.
-                if work.is_full() || (again == Again::Store && some_full.load(Ordering::Relaxed)) {
+                let undone = again == Again::Store && refusal == Refusal::Forget;
+                if filling.is_full() || (undone && some_full.load(Ordering::Relaxed)) {
                     some_full.store(true, Ordering::Relaxed);
-                    if again != Again::StoreAndTell {
+                    if refusal == Refusal::Forget {
                         return;
                     }
-                    work.leftovers.extend(batch.keys());
+                    filling.leftovers.extend(batch.keys());
                     continue;
                 }
-                work.store(&self.placement, batch, again, stashed, (self.cpu, self.layout.max_steps));
+                let limits = (self.cpu, self.layout.max_steps);
+                filling.store(&self.placement, batch, (again, refusal), stashed, limits);
             }
         });
-        let full = works.iter().any(Work::is_full);
+        let full = fillings.iter().any(Filling::is_full);
         let mut leftovers = Vec::new();
         let mut words = Vec::new();
-        for work in works {
-            self.len += work.stored;
-            self.counters.add(work.counters);
-            leftovers.extend(work.leftovers);
-            words.push(work.part.table.into_words());
+        for filling in fillings {
+            self.len += filling.stored;
+            self.counters.add(filling.counters);
+            leftovers.extend(filling.leftovers);
+            words.push(filling.part.table.into_words());
         }
         self.table = self.table.with_words(Words::join(words));
         let mut left = leftovers.into_iter().chain(keys.spilled()).peekable();
@@ -263,11 +380,11 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         if !full && left.peek().is_none() {
             return Ok(());
         }
-        Err(Unstored(if again == Again::StoreAndTell { left.collect() } else { Vec::new() }))
+        Err(Unstored(if refusal == Refusal::Tell { left.collect() } else { Vec::new() }))
     }
 
     /// Takes the table apart; what stays behind is a table without words.
-    fn take_apart(&mut self, cut: &Cut) -> Vec<Work<T>> {
+    fn take_apart(&mut self, cut: &Cut) -> Vec<Filling<T>> {
         let stride = self.table.stride_bits();
         let cuts: Vec<usize> = cut.begins.iter().map(|begin| index(begin * stride / 64)).collect();
         let hollow = self.table.with_words(Words::zeroed(0).expect("memory for a few words"));
@@ -280,7 +397,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         let ends = cut.begins.iter().map(|begin| begin - margin).chain([self.layout.places]);
         parts
             .zip(begins.zip(ends))
-            .map(|(table, (begin, end))| Work {
+            .map(|(table, (begin, end))| Filling {
                 part: Part { table, begin, end },
                 stored: 0,
                 counters: Counters::default(),

@@ -92,7 +92,7 @@ mod tests {
     use crate::cuckoo::place::{Homes, Placement, Signed};
     use crate::cuckoo::tag::Side;
     use crate::key::KeyHash;
-    use crate::reduce::undraw;
+    use crate::key::draw::undraw;
     use crate::{Kind, Spec};
 
     #[test]

@@ -15,6 +15,30 @@ const MOST_TAG_BITS: u32 = 60;
 /// Subtables of 2 to this power places are the largest.
 pub(crate) const MOST_SUBTABLE_BITS: u32 = 40;
 
+/// How far apart the two places of a key are, for kinds with signed offsets.
+///
+/// Measured: loads are the same for all three down to about one part in a hundred of the threshold
+/// (`docs/DESIGN.md`, "How far offsets reach").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Offsets {
+    /// Within 2^14 places, more in very large [dense](crate::Spec::dense) tables: both places lie on one or two large pages
+    /// (2 MiB).
+    #[default]
+    Local,
+    /// Anywhere, as the paper has it.
+    Whole,
+    /// Of 256 fingerprints, so many have their other place in the same cache line, the others within
+    /// the local range: fewer cache lines per lookup, longer walks per insert. With more than about 96 the
+    /// neighbourhood is two lines or more, so that no line gets more keys than it has slots; more than 192
+    /// are refused.
+    Near(u8),
+}
+
+impl Offsets {
+    /// The largest share of near offsets, of 256.
+    pub const MOST_NEAR: u8 = 192;
+}
+
 /// How far a signed offset reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
@@ -213,7 +237,7 @@ impl CuckooLayout {
     #[must_use]
     pub fn hash_bits(&self) -> u32 {
         let drawn = if self.doublings == 0 { self.fingerprints } else { self.earlier_fingerprints };
-        crate::reduce::bits_needed(&[self.places >> self.doublings, drawn])
+        crate::key::draw::bits_needed(&[self.places >> self.doublings, drawn])
     }
 
     /// The pairs of first place and fingerprint, which are all that a table tells keys apart by.

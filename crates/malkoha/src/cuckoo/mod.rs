@@ -7,6 +7,7 @@
 //!        -> slots compared                  table.rs   what tables answer: slots.rs buckets and windows,
 //!                                                      sorted.rs and quadruples.rs sorted buckets
 //!   many at once                            row.rs     64 keys in vectors; batch.rs  memory on its way
+//!                                           bulk.rs    in the order of the table, on threads; regions.rs  sorts
 //!   full  -> others move                    walk.rs    steps, budget, undo
 //!         -> or the key is kept aside       stash.rs
 //! ```
@@ -22,6 +23,7 @@ mod doubled;
 mod layout;
 mod place;
 mod quadruples;
+mod regions;
 mod row;
 mod sizing;
 mod slots;
@@ -34,24 +36,25 @@ mod tests;
 mod values;
 mod walk;
 
-pub use layout::{CuckooLayout, Ring};
+pub use layout::{CuckooLayout, Offsets, Ring};
 pub use place::{Signed, Subtables, Xor};
 pub use slots::Slots;
 pub use sorted::SortedBuckets;
 
 pub(crate) use layout::MOST_SUBTABLE_BITS;
 pub(crate) use place::Placement;
+pub(crate) use regions::round;
 pub(crate) use sizing::Wish;
 
 use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
-use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed, Unstored};
+use crate::engine::rows::Keys;
+use crate::engine::{
+    Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
+};
 use crate::error::{Error, Full, FullAt};
+use crate::key::draw::Whole;
 use crate::key::{KeyHash, KeyHasher};
-use crate::reduce::Whole;
-use crate::regions::{Order, Regions};
-use crate::rows::Keys;
-use crate::values::Values;
 use place::{Homes, Place};
 use stash::{Kept, Stash};
 use table::Table;
@@ -80,9 +83,9 @@ pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
 /// let geometry = Spec::new(1000, 0.001).kind(Kind::Sorted).plan()?;
 /// let mut filter = SortedCuckoo::new(geometry.cuckoo().unwrap())?;
 /// let hasher = KeyHasher::new(1);
-/// filter.insert("malkoha".hash(&hasher)).unwrap();
-/// assert!(filter.contains("malkoha".hash(&hasher)));
-/// assert!(filter.remove("malkoha".hash(&hasher)));
+/// filter.insert("malkoha".key_hash(&hasher)).unwrap();
+/// assert!(filter.contains("malkoha".key_hash(&hasher)));
+/// assert!(filter.remove("malkoha".key_hash(&hasher)));
 /// assert!(filter.is_empty());
 /// # Ok::<(), malkoha::Error>(())
 /// ```
@@ -271,7 +274,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// A hash and the value of every stored copy. This filter cannot tell the hash from that of the key that
     /// was stored: all that a filter knows of its keys. Putting them into another filter of the same layout,
     /// or one whose places and fingerprints follow from those of this layout, stores the same keys there.
-    pub(crate) fn copies(&self) -> impl Iterator<Item = (KeyHash, u16)> {
+    pub(crate) fn copies(&self) -> impl Iterator<Item = Copied> {
         let stored = (0..self.layout.slots).filter_map(|slot| self.table.entry_at(slot)).map(|entry| {
             // For kinds without sides either place is as good as the other.
             let first = match entry.side {
@@ -342,12 +345,8 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.contains(hash)
     }
 
-    fn remove(&mut self, hash: KeyHash) -> Option<bool> {
-        Some(self.remove(hash))
-    }
-
-    fn count(&self, hash: KeyHash) -> Option<u32> {
-        Some(self.count(hash))
+    fn prefetch(&self, hash: KeyHash) {
+        self.prefetch_homes(self.placement.homes(hash));
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
@@ -359,52 +358,65 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         true
     }
 
-    fn prefetch(&self, hash: KeyHash) {
-        self.prefetch_homes(self.placement.homes(hash));
-    }
-
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
-        self.insert_all(hashes)
+        self.insert_batch(hashes)
     }
 
-    fn remove_batch(&mut self, hashes: &[KeyHash]) -> Option<usize> {
-        Some(self.remove_all(hashes))
+    fn insert_many(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
+        self.insert_all(keys, again, threads)
+    }
+}
+
+impl<P: Placement, T: Table> CuckooEngine for Cuckoo<P, T> {
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        self.remove(hash)
     }
 
-    fn order(&mut self, keys: u64, again: Again) -> Result<Option<Order>, Full> {
-        self.order(keys, again)
+    fn remove_many(&mut self, keys: &Many) -> usize {
+        self.remove_all(keys)
     }
 
-    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Unstored> {
-        self.insert_sorted(keys, again, threads)
+    fn count(&self, hash: KeyHash) -> u32 {
+        self.count(hash)
     }
 
-    fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
-        self.insert_with(hash, value)
+    fn insert_value(&mut self, hash: KeyHash, value: u16) -> Result<(), Full> {
+        let homes = self.placement.homes(hash);
+        self.insert_at(hash, homes, value)
     }
 
-    fn get(&self, hash: KeyHash) -> Result<Values, Error> {
-        self.get(hash)
+    fn values(&self, hash: KeyHash) -> Values {
+        self.values_at(self.placement.homes(hash))
     }
 
-    fn update(&mut self, hash: KeyHash, old: u16, new: u16) -> Result<bool, Error> {
-        self.update(hash, old, new)
+    fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> bool {
+        self.update_at(self.placement.homes(hash), old, new)
     }
 
-    fn remove_with(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
-        self.remove_with(hash, value)
+    fn remove_value(&mut self, hash: KeyHash, value: u16) -> bool {
+        self.remove_at(self.placement.homes(hash), value)
     }
 
-    fn copies(&self) -> Option<Box<dyn Iterator<Item = (KeyHash, u16)> + '_>> {
-        Some(Box::new(self.copies()))
+    fn insert_first(&mut self, keys: &Many, most: u64) -> usize {
+        self.insert_rounds(keys, most)
     }
 
-    fn clear(&mut self) {
-        self.clear();
+    fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {
+        Box::new(self.copies())
     }
 
+    fn clone_box(&self) -> Box<dyn CuckooEngine> {
+        Box::new(self.clone())
+    }
+}
+
+impl<P: Placement, T: Table> Content for Cuckoo<P, T> {
     fn len(&self) -> u64 {
         self.len
+    }
+
+    fn bytes(&self) -> usize {
+        self.table.words().bytes() + self.stash.bytes()
     }
 
     fn words(&self) -> &[u64] {
@@ -415,12 +427,12 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
         self.stash.entries().iter().map(|kept| (kept.name.0, kept.fingerprint.0, kept.value)).collect()
     }
 
-    fn bytes(&self) -> usize {
-        self.table.words().bytes() + self.stash.bytes()
-    }
-
     fn stash_len(&self) -> usize {
         self.stash.len()
+    }
+
+    fn clear(&mut self) {
+        self.clear();
     }
 
     fn restore(&mut self, len: u64, stash: Vec<Stashed>) {
@@ -464,9 +476,5 @@ impl<P: Placement, T: Table> Engine for Cuckoo<P, T> {
 
     fn count_on(&mut self, counters: Counters) {
         self.counters = counters;
-    }
-
-    fn clone_box(&self) -> Box<dyn Engine> {
-        Box::new(self.clone())
     }
 }

@@ -18,8 +18,8 @@
 use core::hint::select_unpredictable;
 
 use crate::key::KeyHash;
+use crate::key::draw::{Multiply, Whole, are_narrow, draw, last_draw, undraw};
 use crate::kind::Kind;
-use crate::reduce::{Multiply, Whole, are_narrow, draw, last_draw, undraw};
 
 use super::doubled::{halve, unhalve};
 use super::layout::CuckooLayout;
@@ -379,9 +379,10 @@ impl Placement for Signed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cuckoo::Offsets;
+    use crate::key::draw::Narrow;
     use crate::key::mix;
-    use crate::reduce::Narrow;
-    use crate::spec::{Offsets, Spec};
+    use crate::plan::Spec;
 
     /// The layouts whose placements are tested: every family, small and large, every kind of offset.
     fn layouts() -> Vec<CuckooLayout> {

@@ -14,7 +14,7 @@
 use crate::bits::cpu::{Cpu, Portable, Vectors, Work};
 use crate::bits::words::ROW;
 use crate::key::KeyHash;
-use crate::reduce::Multiply;
+use crate::key::draw::Multiply;
 
 use super::place::{Homes, Place, Placement};
 use super::table::{Table, ask_for};

@@ -5,13 +5,12 @@
 //! measurements that `docs/DESIGN.md` describes under "Small tables" and "Small fingerprints".
 
 use crate::error::Error;
+use crate::key::draw::bits_needed;
 use crate::kind::Kind;
-use crate::reduce::bits_needed;
-use crate::search::most;
-use crate::spec::Offsets;
 use crate::theory;
+use crate::theory::search::most;
 
-use super::layout::{CuckooLayout, MOST_SUBTABLE_BITS, Ring};
+use super::layout::{CuckooLayout, MOST_SUBTABLE_BITS, Offsets, Ring};
 use super::sorted::SortedBuckets;
 
 /// Offsets reach this many places, and more in tables beyond [`DENSE_TABLE`] places that are planned to be dense.

@@ -15,7 +15,7 @@ use crate::engine::Flaw;
 use crate::filter::Filter;
 use crate::key::KeyHash;
 use crate::kind::Kind;
-use crate::spec::Spec;
+use crate::plan::Spec;
 use crate::testing::Stream;
 
 /// What a naive slot holds: the entry and which slot of its place it is.
@@ -411,7 +411,7 @@ fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
             .take_while(|&hash| filter.engine().stash_len() < 8 && filter.insert(&hash).is_ok())
             .collect();
         assert!(keys.len() >= 500 && filter.engine().stash_len() > 0, "{kind}");
-        let hashes: Vec<_> = filter.engine().copies().unwrap().map(|(hash, _)| hash).collect();
+        let hashes: Vec<_> = filter.cuckoo("tell").unwrap().copies().map(|(hash, _)| hash).collect();
         assert_eq!(hashes.len() as u64, filter.len(), "{kind}");
         for hash in hashes {
             // What one order of inserts fits in, another order fits in with more keys in the stash at worst.

@@ -7,9 +7,9 @@
 use super::place::Placement;
 use super::table::Table;
 use super::{Cuckoo, Homes, Kept};
-use crate::error::{Error, Full};
+use crate::engine::Values;
+use crate::error::Error;
 use crate::key::KeyHash;
-use crate::values::Values;
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Refuses values that tags have no bits for.
@@ -30,22 +30,25 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     ///
     /// let geometry = Spec::new(1000, 0.001).kind(Kind::Windowed(2)).values(4).plan()?;
     /// let mut filter = Cuckoo::<Signed, Slots>::new(geometry.cuckoo().unwrap())?;
-    /// let hash = "egg".hash(&KeyHasher::new(1));
-    /// filter.insert_with(hash, 15)?;
+    /// let hash = "egg".key_hash(&KeyHasher::new(1));
+    /// filter.insert_value(hash, 15)?;
     /// assert_eq!(*filter.get(hash)?, [15]);
-    /// assert!(filter.insert_with(hash, 16).is_err());
+    /// assert!(filter.insert_value(hash, 16).is_err());
     /// # Ok::<(), malkoha::Error>(())
     /// ```
-    pub fn insert_with(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
+    pub fn insert_value(&mut self, hash: KeyHash, value: u16) -> Result<(), Error> {
         self.check_value(value)?;
         let homes = self.placement.homes(hash);
-        self.insert_at(hash, homes, value).map_err(|Full| Error::Full { done: 0 })
+        Ok(self.insert_at(hash, homes, value)?)
     }
 
     /// The values of all stored copies that look like this key, ascending.
     pub fn get(&self, hash: KeyHash) -> Result<Values, Error> {
         self.check_value(0)?;
-        let homes = self.placement.homes(hash);
+        Ok(self.values_at(self.placement.homes(hash)))
+    }
+
+    pub(super) fn values_at(&self, homes: Homes) -> Values {
         let mut values = Values::default();
         for entry in homes.both(0) {
             self.table.values(entry, |value| values.push(value));
@@ -55,17 +58,20 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             kept.for_each(|value| values.push(value));
         }
         values.sort();
-        Ok(values)
+        values
     }
 
     /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none,
     /// and then nothing has changed.
-    pub fn update(&mut self, hash: KeyHash, old: u16, new: u16) -> Result<bool, Error> {
+    pub fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> Result<bool, Error> {
         self.check_value(old)?;
         self.check_value(new)?;
-        let homes = self.placement.homes(hash);
+        Ok(self.update_at(self.placement.homes(hash), old, new))
+    }
+
+    pub(super) fn update_at(&mut self, homes: Homes, old: u16, new: u16) -> bool {
         let in_table = homes.both(old).into_iter().any(|entry| self.table.update(entry, new));
-        Ok(in_table || self.update_stash(homes, old, new))
+        in_table || self.update_stash(homes, old, new)
     }
 
     fn update_stash(&mut self, homes: Homes, old: u16, new: u16) -> bool {
@@ -78,7 +84,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
     /// Removes one copy of a key that is stored with a value; `false` if there is none, and then nothing has
     /// changed.
-    pub fn remove_with(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
+    pub fn remove_value(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
         self.check_value(value)?;
         Ok(self.remove_at(self.placement.homes(hash), value))
     }

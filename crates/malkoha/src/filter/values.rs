@@ -1,10 +1,11 @@
 //! Filters with values: a small number stored beside every key.
 
-use super::Filter;
-use crate::engine::Again;
-use crate::error::{Error, Full};
-use crate::key::{Key, KeyHash};
-use crate::values::Values;
+use core::convert::Infallible;
+
+use super::{Body, Filter};
+use crate::engine::{Again, CuckooEngine, Many, Values, for_each_ahead};
+use crate::error::{Error, Full, Refused};
+use crate::key::Key;
 
 /// # Values
 ///
@@ -22,16 +23,17 @@ impl Filter {
     /// ```
     /// use malkoha::Spec;
     /// let mut shelves = Spec::new(1000, 1e-6).values(10).build()?;
-    /// shelves.insert_with("malkoha", 712)?;
+    /// shelves.insert_value("malkoha", 712)?;
     /// assert_eq!(*shelves.get("malkoha")?, [712]);
-    /// assert!(shelves.update("malkoha", 712, 713)?);
+    /// assert!(shelves.update_value("malkoha", 712, 713)?);
     /// assert!(!shelves.remove("malkoha")?, "there is none with value 0");
-    /// assert!(shelves.remove_with("malkoha", 713)?);
+    /// assert!(shelves.remove_value("malkoha", 713)?);
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     #[inline]
-    pub fn insert_with<K: Key + ?Sized>(&mut self, key: &K, value: u16) -> Result<(), Error> {
-        self.engine.insert_with(key.hash(&self.hasher), value)
+    pub fn insert_value<K: Key + ?Sized>(&mut self, key: &K, value: u16) -> Result<(), Error> {
+        let hash = key.key_hash(&self.hasher);
+        Ok(self.valued_mut(&[value])?.insert_value(hash, value)?)
     }
 
     /// The values of all stored copies that look like this key, ascending. Those that were stored with the
@@ -39,21 +41,23 @@ impl Filter {
     /// that is not stored there is one with the rate's probability and none otherwise.
     #[inline]
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
-        self.engine.get(key.hash(&self.hasher))
+        Ok(self.valued()?.values(key.key_hash(&self.hasher)))
     }
 
     /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none,
     /// and then nothing has changed. Needs no room.
     #[inline]
-    pub fn update<K: Key + ?Sized>(&mut self, key: &K, old: u16, new: u16) -> Result<bool, Error> {
-        self.engine.update(key.hash(&self.hasher), old, new)
+    pub fn update_value<K: Key + ?Sized>(&mut self, key: &K, old: u16, new: u16) -> Result<bool, Error> {
+        let hash = key.key_hash(&self.hasher);
+        Ok(self.valued_mut(&[old, new])?.update_value(hash, old, new))
     }
 
     /// Removes one copy of a key that is stored with this value; `false` if there is none, and then nothing
     /// has changed.
     #[inline]
-    pub fn remove_with<K: Key + ?Sized>(&mut self, key: &K, value: u16) -> Result<bool, Error> {
-        self.engine.remove_with(key.hash(&self.hasher), value)
+    pub fn remove_value<K: Key + ?Sized>(&mut self, key: &K, value: u16) -> Result<bool, Error> {
+        let hash = key.key_hash(&self.hasher);
+        Ok(self.valued_mut(&[value])?.remove_value(hash, value))
     }
 
     /// Stores every key of a slice with its value, in order, and stops at the first for which there is no
@@ -62,13 +66,20 @@ impl Filter {
     /// # Panics
     ///
     /// If the lengths differ.
-    pub fn insert_slice_with<K: Key>(&mut self, keys: &[K], values: &[u16]) -> Result<(), Error> {
-        self.check_values(keys, values)?;
-        let mut done = self.insert_sorted((keys, values));
-        self.each_mut(&keys[done..], |engine, hash| {
-            engine.insert_with(hash, values[done]).map_err(|error| at(error, done))?;
-            done += 1;
-            Ok(())
+    pub fn insert_values<K: Key>(&mut self, keys: &[K], values: &[u16]) -> Result<(), Error> {
+        assert_eq!(keys.len(), values.len(), "as many values as keys");
+        self.valued_mut(values)?;
+        let hasher = self.hasher;
+        Many::own((keys, values), &hasher, |keys| {
+            let (count, mut done) = (keys.len(), self.insert_first(keys));
+            let engine = self.valued_mut(&[])?;
+            keys.part(done..keys.len()).each_chunk(|hashes, values| {
+                for_each_ahead(engine, hashes, values, |engine, hash, value| {
+                    engine.insert_value(hash, value).map_err(|Full| Refused::all(done..count))?;
+                    done += 1;
+                    Ok(())
+                })
+            })
         })
     }
 
@@ -76,23 +87,24 @@ impl Filter {
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(1000, 1e-6).values(3).build()?;
-    /// filter.insert_slice_with(&["a", "b"], &[1, 2])?;
+    /// filter.insert_values(&["a", "b"], &[1, 2])?;
     /// let values = filter.get_slice(&["b", "c", "a"])?;
     /// assert_eq!((&*values[0], &*values[1], &*values[2]), (&[2][..], &[][..], &[1][..]));
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn get_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<Values>, Error> {
+        let engine = self.valued()?;
         let mut answers = Vec::with_capacity(keys.len());
-        let mut hashes = [KeyHash::from_raw(0); 32];
-        for keys in keys.chunks(hashes.len()) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = key.hash(&self.hasher);
-                self.engine.prefetch(*hash);
-            }
-            for hash in &hashes[..keys.len()] {
-                answers.push(self.engine.get(*hash)?);
-            }
-        }
+        let done: Result<(), Infallible> = Many::own((keys, &[]), &self.hasher, |keys| {
+            keys.each_chunk(|hashes, _| {
+                for hashes in hashes.chunks(32) {
+                    hashes.iter().for_each(|hash| engine.prefetch(*hash));
+                    answers.extend(hashes.iter().map(|hash| engine.values(*hash)));
+                }
+                Ok(())
+            })
+        });
+        let Ok(()) = done;
         Ok(answers)
     }
 
@@ -101,15 +113,19 @@ impl Filter {
     /// # Panics
     ///
     /// If the lengths differ.
-    pub fn remove_slice_with<K: Key>(&mut self, keys: &[K], values: &[u16]) -> Result<usize, Error> {
-        self.check_values(keys, values)?;
-        let mut values = values.iter();
-        let mut removed = 0;
-        self.each_mut(keys, |engine, hash| {
-            let value = *values.next().expect("as many values as keys");
-            removed += usize::from(engine.remove_with(hash, value)?);
-            Ok(())
-        })?;
+    pub fn remove_values<K: Key>(&mut self, keys: &[K], values: &[u16]) -> Result<usize, Error> {
+        assert_eq!(keys.len(), values.len(), "as many values as keys");
+        let (mut removed, hasher) = (0, self.hasher);
+        let engine = self.valued_mut(values)?;
+        let done: Result<(), Infallible> = Many::own((keys, values), &hasher, |keys| {
+            keys.each_chunk(|hashes, values| {
+                for_each_ahead(engine, hashes, values, |engine, hash, value| {
+                    removed += usize::from(engine.remove_value(hash, value));
+                    Ok(())
+                })
+            })
+        });
+        let Ok(()) = done;
         Ok(removed)
     }
 
@@ -124,38 +140,42 @@ impl Filter {
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).values(4).build()?;
     /// let keys: Vec<u64> = (0..100_000).collect();
     /// let values: Vec<u16> = keys.iter().map(|key| (key % 16) as u16).collect();
-    /// filter.extend_with(&keys, &values, 2)?;
+    /// filter.extend_values(&keys, &values, 2)?;
     /// assert!(filter.get(&77u64)?.contains(&13));
     /// # Ok::<(), malkoha::Error>(())
     /// ```
-    pub fn extend_with<K: Key + Sync>(
+    pub fn extend_values<K: Key + Sync>(
         &mut self,
         keys: &[K],
         values: &[u16],
         threads: usize,
     ) -> Result<(), Error> {
-        self.check_values(keys, values)?;
-        let stored = self.all_or_nothing(|filter| filter.store_many((keys, values), Again::Store, threads));
-        stored.map_err(|Full| Error::Full { done: 0 })
+        assert_eq!(keys.len(), values.len(), "as many values as keys");
+        self.valued_mut(values)?;
+        Ok(self.all_or_nothing(|filter| filter.insert_many((keys, values), Again::Store, threads))?)
     }
 
-    /// Refuses values that are too wide, before anything is stored.
-    fn check_values<K>(&self, keys: &[K], values: &[u16]) -> Result<(), Error> {
-        assert_eq!(keys.len(), values.len(), "as many values as keys");
-        match self.geometry.value_bits() {
-            0 => Err(Error::NoValues),
-            bits => match values.iter().find(|value| u32::from(**value) >> bits != 0) {
-                Some(&got) => Err(Error::Value { got, bits }),
-                None => Ok(()),
-            },
+    /// The engine, if it has values.
+    #[inline]
+    fn valued(&self) -> Result<&dyn CuckooEngine, Error> {
+        match &self.body {
+            Body::Cuckoo(engine) if self.geometry.value_bits() > 0 => Ok(&**engine),
+            _ => Err(Error::NoValues),
         }
     }
-}
 
-/// The same error, of the key at an index.
-fn at(error: Error, done: usize) -> Error {
-    match error {
-        Error::Full { .. } => Error::Full { done },
-        other => other,
+    /// The engine, if it has values and they are wide enough for these.
+    #[inline]
+    fn valued_mut(&mut self, values: &[u16]) -> Result<&mut dyn CuckooEngine, Error> {
+        let bits = self.geometry.value_bits();
+        match &mut self.body {
+            Body::Cuckoo(engine) if bits > 0 => {
+                match values.iter().find(|value| u32::from(**value) >> bits != 0) {
+                    None => Ok(&mut **engine),
+                    Some(&got) => Err(Error::Value { got, bits }),
+                }
+            }
+            _ => Err(Error::NoValues),
+        }
     }
 }

@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::error::Error;
-use crate::stats::Stats;
+use crate::filter::Stats;
 
 use super::{Meter, Readings};
 

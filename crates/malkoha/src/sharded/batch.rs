@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::engine::Inserted;
-use crate::error::{Error, Full, FullAt, Refused};
+use crate::error::{Error, Full, Refused};
 use crate::filter::Filter;
 use crate::key::{Key, KeyHash};
 
@@ -65,9 +65,10 @@ impl Batch {
 /// Stores all hashes in order; calls `refused` with the indices of those for which there is no room.
 fn insert_all(filter: &mut Filter, hashes: &[KeyHash], mut refused: impl FnMut(usize)) {
     let mut tried = 0;
-    while let Err(FullAt { done }) = filter.insert_slice(&hashes[tried..]) {
-        refused(tried + done);
-        tried += done + 1;
+    while let Err(rest) = filter.insert_slice(&hashes[tried..]) {
+        tried += rest.first();
+        refused(tried);
+        tried += 1;
     }
 }
 
@@ -83,7 +84,7 @@ impl Sharded {
         let mut batch = Batch::default();
         let size = (KEYS_PER_SHARD * shards).clamp(LEAST_BATCH, MOST_BATCH);
         for (keys, start) in keys.chunks(size).zip((0..).step_by(size)) {
-            batch.group(keys.iter().map(|key| key.hash(&self.hasher)), shards);
+            batch.group(keys.iter().map(|key| key.key_hash(&self.hasher)), shards);
             for (shard, hashes, from) in batch.parts() {
                 act(&self.shards[shard], hashes, &mut from.iter().map(|&at| start + at as usize));
             }
@@ -132,8 +133,7 @@ impl Sharded {
                 refused.extend(full.into_iter().map(|at| indices[at]));
             }
         });
-        refused.sort_unstable();
-        if refused.is_empty() { Ok(()) } else { Err(Refused { indices: refused }) }
+        if refused.is_empty() { Ok(()) } else { Err(Refused::some(refused)) }
     }
 
     /// Stores every key of a slice that is not there yet, and says in the order of the keys what became of

@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
+use crate::cuckoo::round;
 use crate::engine::Again;
-use crate::error::{Full, FullAt};
+use crate::engine::threads::{self, join, spawn};
+use crate::error::Full;
 use crate::filter::Filter;
 use crate::key::{Key, KeyHash};
-use crate::regions::round;
-use crate::threads::{self, join, spawn};
 
 use super::batch::Batch;
 use super::{Shard, Sharded, shard_of};
@@ -114,7 +114,7 @@ impl Sharded {
                 if full.load(Ordering::Relaxed) {
                     return;
                 }
-                if let Err(Full) = filter.store_many((hashes, &[]), Again::Store, within) {
+                if let Err(Full) = filter.insert_many((hashes, &[]), Again::Store, within) {
                     full.store(true, Ordering::Relaxed);
                 }
             },
@@ -128,7 +128,7 @@ impl Sharded {
         let share = keys.len().div_ceil(threads).max(BUFFER);
         let mut shares = vec![(Vec::new(), Vec::new()); keys.len().div_ceil(share)];
         threads::for_each(keys.chunks(share).zip(&mut shares), threads, |(keys, (hashes, counts))| {
-            hashes.extend(keys.iter().map(|key| key.hash(&self.hasher)));
+            hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
             // In memory of its own: threads that count side by side would take each other's cache lines away.
             let mut own = vec![0; shards];
             for hash in hashes {
@@ -178,7 +178,7 @@ impl Sharded {
                 running.extend(thread);
             }
             let fed = keys.try_for_each(|key| {
-                let hash = key.hash(&hasher);
+                let hash = key.key_hash(&hasher);
                 feeds[shard_of(hash, shards).0 / size].push(hash)
             });
             let fed = fed.and_then(|()| feeds.iter_mut().try_for_each(Feed::hand_on));
@@ -203,7 +203,7 @@ fn store(inserter: &Mutex<Inserter>, hashes: Vec<KeyHash>) -> Result<(), Full> {
     let Inserter { set, first, shards, batch } = &mut *inserter.lock().expect("nobody panics with it");
     batch.group(hashes.into_iter(), *shards);
     batch.parts().try_for_each(|(shard, hashes, _)| {
-        set[shard - *first].get_mut().insert_slice(hashes).map_err(|FullAt { .. }| Full)
+        set[shard - *first].get_mut().insert_slice(hashes).map_err(|_| Full)
     })
 }
 
@@ -250,13 +250,17 @@ mod tests {
         let inserter =
             Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, batch: Batch::default() });
         let mut feed = Feed { buffer: Vec::new(), inserter: &inserter, queue: None };
-        (0..keys).try_for_each(|key| feed.push(key.hash(&hasher))).unwrap();
+        (0..keys).try_for_each(|key| feed.push(key.key_hash(&hasher))).unwrap();
         feed.hand_on().unwrap();
         assert!(filter == streamed);
 
         let inserter =
             Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, batch: Batch::default() });
         let mut feed = Feed { buffer: Vec::new(), inserter: &inserter, queue: None };
-        assert_eq!((0..keys).try_for_each(|key| feed.push(key.hash(&hasher))), Err(Full), "there is no room");
+        assert_eq!(
+            (0..keys).try_for_each(|key| feed.push(key.key_hash(&hasher))),
+            Err(Full),
+            "there is no room"
+        );
     }
 }

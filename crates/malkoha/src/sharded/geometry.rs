@@ -1,9 +1,9 @@
 //! `ShardedGeometry`: the exact numbers of a filter made of shards.
 
-use crate::geometry::Geometry;
 use crate::kind::Kind;
-use crate::search::most;
+use crate::plan::Geometry;
 use crate::theory;
+use crate::theory::search::most;
 
 /// The exact numbers of a sharded filter: how many shards, and the geometry that all of them have. Plain
 /// data.
@@ -17,10 +17,10 @@ use crate::theory;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShardedGeometry {
-    pub(super) keys: u64,
-    pub(super) rate: f64,
-    pub(super) shards: u32,
-    pub(super) shard: Geometry,
+    pub(crate) keys: u64,
+    pub(crate) rate: f64,
+    pub(crate) shards: u32,
+    pub(crate) shard: Geometry,
 }
 
 /// The keys for which each shard is planned if all of them together are to take n.

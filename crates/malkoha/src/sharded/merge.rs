@@ -1,10 +1,10 @@
 //! Merging sharded filters: shard by shard, all or nothing.
 
+use crate::engine::saturating_sum;
 use crate::error::Error;
 #[cfg(doc)]
 use crate::filter::Filter;
-use crate::merge::Which;
-use crate::sums::saturating_sum;
+use crate::filter::merge::Which;
 
 use super::Sharded;
 

@@ -16,7 +16,6 @@
 
 mod batch;
 mod bulk;
-mod files;
 mod geometry;
 mod merge;
 mod spec;
@@ -30,16 +29,16 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use geometry::ShardedGeometry;
 pub use spec::ShardedSpec;
 
+use crate::engine::saturating_sum;
 use crate::engine::{Counters, Inserted};
 use crate::error::{Error, Full};
 use crate::filter::Filter;
+use crate::filter::{Level, Stats};
+use crate::key::draw::draw;
 use crate::key::{Key, KeyHash, KeyHasher};
-use crate::reduce::draw;
-use crate::stats::{Level, Stats};
-use crate::sums::saturating_sum;
 
 /// The most shards of a filter.
-const MOST_SHARDS: u32 = 4096;
+pub(crate) const MOST_SHARDS: u32 = 4096;
 
 /// A filter that many threads use at once: every operation takes `&self`.
 ///
@@ -81,7 +80,7 @@ const MOST_SHARDS: u32 = 4096;
 /// # Ok::<(), malkoha::Error>(())
 /// ```
 pub struct Sharded {
-    geometry: ShardedGeometry,
+    pub(crate) geometry: ShardedGeometry,
     hasher: KeyHasher,
     shards: Box<[Shard]>,
 }
@@ -120,7 +119,7 @@ impl Sharded {
         Ok(Self::of(geometry, shards))
     }
 
-    fn of(geometry: ShardedGeometry, shards: Vec<Filter>) -> Self {
+    pub(crate) fn of(geometry: ShardedGeometry, shards: Vec<Filter>) -> Self {
         let shards = shards.into_iter().map(|filter| Shard(RwLock::new(filter))).collect();
         Self { geometry, hasher: KeyHasher::new(geometry.seed()), shards }
     }
@@ -140,7 +139,7 @@ impl Sharded {
     /// The shard of a key, and its hash there.
     #[inline]
     fn locate<K: Key + ?Sized>(&self, key: &K) -> (&Shard, KeyHash) {
-        let (shard, hash) = shard_of(key.hash(&self.hasher), self.shards.len());
+        let (shard, hash) = shard_of(key.key_hash(&self.hasher), self.shards.len());
         (&self.shards[shard], hash)
     }
 
@@ -255,7 +254,7 @@ impl Sharded {
     }
 
     /// All shards at one moment: whoever holds these keeps every writer out.
-    fn freeze(&self) -> Vec<RwLockReadGuard<'_, Filter>> {
+    pub(crate) fn freeze(&self) -> Vec<RwLockReadGuard<'_, Filter>> {
         self.shards.iter().map(Shard::read).collect()
     }
 }

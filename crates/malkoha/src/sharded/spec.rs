@@ -3,8 +3,8 @@
 use crate::bloom;
 use crate::error::{Error, Full};
 use crate::key::Key;
-use crate::search::most;
-use crate::spec::{Given, Spec};
+use crate::plan::{Given, Spec};
+use crate::theory::search::most;
 
 use super::geometry::{ShardedGeometry, keys_per_shard};
 use super::{MOST_SHARDS, Sharded};

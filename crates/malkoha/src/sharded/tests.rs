@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
-use crate::spec::Spec;
+use crate::plan::Spec;
 
 #[test]
 fn every_lock_has_cache_lines_of_its_own() {
@@ -14,8 +14,9 @@ fn every_lock_has_cache_lines_of_its_own() {
 #[test]
 fn a_shard_whose_writer_panicked_answers_no_more_and_the_others_do() {
     let filter = Spec::new(1000, 0.001).sharded(2).build().unwrap();
-    let on =
-        |shard: usize| (0..1000u64).filter(move |key| shard_of(key.hash(&KeyHasher::new(0)), 2).0 == shard);
+    let on = |shard: usize| {
+        (0..1000u64).filter(move |key| shard_of(key.key_hash(&KeyHasher::new(0)), 2).0 == shard)
+    };
     (0..1000u64).for_each(|key| filter.insert(&key).unwrap());
     let broken = catch_unwind(AssertUnwindSafe(|| {
         let _guard = filter.shards[0].write();
@@ -45,7 +46,7 @@ fn a_shard_whose_writer_panicked_answers_no_more_and_the_others_do() {
 fn a_panic_of_the_caller_s_own_key_breaks_no_lock() {
     struct Bad;
     impl Key for Bad {
-        fn hash(&self, _: &KeyHasher) -> KeyHash {
+        fn key_hash(&self, _: &KeyHasher) -> KeyHash {
             panic!("a key that cannot be hashed")
         }
     }

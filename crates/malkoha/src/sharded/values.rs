@@ -1,9 +1,9 @@
 //! Sharded filters with values.
 
 use super::Sharded;
+use crate::engine::Values;
 use crate::error::Error;
 use crate::key::Key;
-use crate::values::Values;
 
 /// Values, for filters planned with [`Spec::values`](crate::Spec::values): as for a
 /// [`Filter`](crate::Filter), from many threads at once.
@@ -14,14 +14,14 @@ impl Sharded {
     /// ```
     /// use malkoha::Spec;
     /// let filter = Spec::new(1000, 1e-6).values(4).sharded(4).build()?;
-    /// filter.insert_with("egg", 9)?;
+    /// filter.insert_value("egg", 9)?;
     /// assert_eq!(*filter.get("egg")?, [9]);
-    /// assert!(filter.update("egg", 9, 8)? && filter.remove_with("egg", 8)?);
+    /// assert!(filter.update_value("egg", 9, 8)? && filter.remove_value("egg", 8)?);
     /// # Ok::<(), malkoha::Error>(())
     /// ```
-    pub fn insert_with<K: Key + ?Sized>(&self, key: &K, value: u16) -> Result<(), Error> {
+    pub fn insert_value<K: Key + ?Sized>(&self, key: &K, value: u16) -> Result<(), Error> {
         let (shard, hash) = self.locate(key);
-        shard.write().insert_with(&hash, value)
+        shard.write().insert_value(&hash, value)
     }
 
     /// The values of all stored copies that look like this key, ascending; those stored with the key are
@@ -33,15 +33,15 @@ impl Sharded {
 
     /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none,
     /// and then nothing has changed.
-    pub fn update<K: Key + ?Sized>(&self, key: &K, old: u16, new: u16) -> Result<bool, Error> {
+    pub fn update_value<K: Key + ?Sized>(&self, key: &K, old: u16, new: u16) -> Result<bool, Error> {
         let (shard, hash) = self.locate(key);
-        shard.write().update(&hash, old, new)
+        shard.write().update_value(&hash, old, new)
     }
 
     /// Removes one copy of a key that is stored with this value; `false` if there is none, and then nothing
     /// has changed.
-    pub fn remove_with<K: Key + ?Sized>(&self, key: &K, value: u16) -> Result<bool, Error> {
+    pub fn remove_value<K: Key + ?Sized>(&self, key: &K, value: u16) -> Result<bool, Error> {
         let (shard, hash) = self.locate(key);
-        shard.write().remove_with(&hash, value)
+        shard.write().remove_value(&hash, value)
     }
 }

@@ -21,9 +21,6 @@ pub(super) const HEADER_NUMBERS: usize = 63;
 /// Bytes of one entry of the stash: place, fingerprint and value.
 pub(super) const STASH_ENTRY_BYTES: u64 = 24;
 
-/// Copies beyond which no filter counts.
-pub(crate) const MOST_COPIES: u64 = 1 << 62;
-
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {

@@ -7,15 +7,15 @@
 use core::ops::RangeInclusive;
 use std::io::{self, Write};
 
-use crate::bloom::{BlockedLayout, BloomLayout, Cost, MOST_BLOOM_KEYS, Pattern};
-use crate::cuckoo::{CuckooLayout, MOST_SUBTABLE_BITS, Ring};
+use crate::bloom::{BlockedLayout, BloomLayout, Cost, MOST_BLOOM_KEYS};
+use crate::cuckoo::{CuckooLayout, MOST_SUBTABLE_BITS, Offsets, Ring};
+use crate::engine::MOST_COPIES;
 use crate::error::Error;
-use crate::geometry::{Geometry, Layout};
 use crate::key::KeyHasher;
-use crate::kind::Kind;
-use crate::spec::{Offsets, Spec};
+use crate::kind::{Kind, Pattern};
+use crate::plan::{Geometry, Layout, Spec};
 
-use super::format::{Field, Form, HEADER_NUMBERS, MAGIC, MOST_COPIES, VERSION, field};
+use super::format::{Field, Form, HEADER_NUMBERS, MAGIC, VERSION, field};
 use super::section::{Input, SectionWriter};
 
 /// Everything that stands before stash and table.

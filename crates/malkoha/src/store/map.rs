@@ -14,13 +14,13 @@ use std::sync::Arc;
 use memmap2::Mmap;
 
 use crate::bits::Words;
+use crate::engine::Values;
+use crate::engine::threads::both;
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::geometry::Geometry;
+use crate::filter::Stats;
 use crate::key::{Key, KeyHasher};
-use crate::stats::Stats;
-use crate::threads::both;
-use crate::values::Values;
+use crate::plan::Geometry;
 
 use super::format::Form;
 use super::record::Opening;
@@ -78,7 +78,7 @@ impl Filter {
 
 impl Mapped {
     fn new(path: &Path) -> Result<Self, Error> {
-        let failed = |error| Error::io("map", path, &error);
+        let failed = |error| Error::io("map", path, error);
         let file = File::open(path).map_err(failed)?;
         // SAFETY: nobody may change the file while it is mapped, which `Mapped` says. If somebody does, the
         // words of the table change between two loads; each load is of plain numbers, for which every value

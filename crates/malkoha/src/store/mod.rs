@@ -18,10 +18,12 @@
 //! They write with [`write_compound`] and read with [`read_compound`], inside [`save`], [`to_bytes`],
 //! [`open`] and [`from_bytes`], which all take the function that writes or reads.
 
+mod chain;
 mod compound;
 #[cfg(test)]
 mod crash;
 mod format;
+mod generations;
 mod header;
 mod map;
 mod record;
@@ -29,6 +31,7 @@ mod save;
 #[cfg(any(test, feature = "testing"))]
 mod seal;
 mod section;
+mod sharded;
 #[cfg(test)]
 mod tests;
 
@@ -36,14 +39,13 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::chain;
 use crate::error::Error;
 use crate::filter::Filter;
 
 pub(crate) use compound::{
     bad_count, bad_number, bad_parts, compound_bytes, part_offsets, read_compound, write_compound,
 };
-pub(crate) use format::{Form, MOST_COPIES};
+pub(crate) use format::Form;
 pub use map::Mapped;
 pub(crate) use save::save;
 #[cfg(any(test, feature = "testing"))]
@@ -60,7 +62,7 @@ pub(crate) fn to_bytes(
     if !reserved {
         return Err(Error::Allocation { bytes: size });
     }
-    write(&mut bytes).map_err(|error| Error::io("write", Path::new(""), &error))?;
+    write(&mut bytes).map_err(|error| Error::io("write", Path::new(""), error))?;
     debug_assert_eq!(bytes.len() as u64, size, "sizes are known beforehand");
     Ok(bytes)
 }
@@ -82,7 +84,7 @@ pub(crate) fn open<T>(
     path: &Path,
     read: impl FnOnce(&mut Input<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let failed = |error| Error::io("open", path, &error);
+    let failed = |error| Error::io("open", path, error);
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     let mut input = Input::new(&mut file, length, path);
@@ -141,7 +143,7 @@ impl Filter {
     /// ```
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let bytes = match self.geometry().growth() {
-            Some(growth) => chain::bytes(self.geometry(), growth, self.engine().links()),
+            Some(growth) => chain::bytes(self.geometry(), growth, self.links()),
             None => record::bytes(self),
         };
         to_bytes(bytes, |out| self.write(out))
@@ -165,12 +167,12 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
-        self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), &error))
+        self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), error))
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.geometry().growth() {
-            Some(growth) => chain::write(out, self.geometry(), growth, self.engine().links()),
+            Some(growth) => chain::write(out, self.geometry(), growth, self.links()),
             None => record::write(self, out),
         }
     }

@@ -79,7 +79,7 @@ impl Disk for System {
 pub(crate) fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         let error = io::Error::new(io::ErrorKind::InvalidInput, "something else than a file is there");
-        return Err(Error::io("replace", path, &error));
+        return Err(Error::io("replace", path, error));
     }
     replace(&System, path, write)
 }
@@ -94,19 +94,19 @@ pub(super) fn replace<D: Disk>(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let (temporary, file) = create_beside(disk, folder).map_err(|error| Error::io("create", path, &error))?;
+    let (temporary, file) = create_beside(disk, folder).map_err(|error| Error::io("create", path, error))?;
     // Before there is anything to read in it: what was private stays so.
     let kept = disk.keep_permissions(&file, path);
     let written =
-        kept.and_then(|()| fill(disk, file, write)).map_err(|error| Error::io("write", path, &error));
+        kept.and_then(|()| fill(disk, file, write)).map_err(|error| Error::io("write", path, error));
     let renamed = written
-        .and_then(|()| disk.rename(&temporary, path).map_err(|error| Error::io("replace", path, &error)));
+        .and_then(|()| disk.rename(&temporary, path).map_err(|error| Error::io("replace", path, error)));
     if renamed.is_err() {
         // The error that led here says more than one from cleaning up.
         let _ = disk.remove(&temporary);
         return renamed;
     }
-    disk.sync_folder(folder).map_err(|error| Error::io("sync the folder of", path, &error))
+    disk.sync_folder(folder).map_err(|error| Error::io("sync the folder of", path, error))
 }
 
 /// Creates a file in a folder under a name that nobody has.

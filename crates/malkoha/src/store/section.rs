@@ -16,8 +16,8 @@ use std::thread;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::bits::words::{bytes_of, bytes_of_mut, touch_pages};
+use crate::engine::threads::{both, spawn};
 use crate::error::Error;
-use crate::threads::{both, spawn};
 
 use super::format::{CHECKSUM_BYTES, Form, LINE_BYTES, MAGIC, PREFIX_BYTES, VERSION};
 
@@ -118,7 +118,7 @@ impl<'a> Input<'a> {
     }
 
     fn read(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
-        self.from.read_exact(bytes).map_err(|error| Error::io("read", self.path, &error))
+        self.from.read_exact(bytes).map_err(|error| Error::io("read", self.path, error))
     }
 
     /// What the bytes from here on hold, as they say themselves. Does not count as reading.

@@ -10,17 +10,16 @@ pub(super) fn provoke_window(mut window: Generations, bytes: &[u8]) -> Result<()
     look_at_window(&window);
     let mut stream = Stream::new(bytes.len() as u64);
     let inserts = window.generations().next().map_or(0, |newest| inserts(newest.geometry()));
-    let mut answers = Vec::new();
     for _ in 0..inserts {
         let key = stream.draw();
         // Early, late and far too late.
         window.advance(stream.draw() >> stream.below(64));
-        if window.check_and_insert(&key).is_ok() {
+        if window.insert_unique(&key).is_ok() {
             assert!(window.contains(&key), "a key that is stored is found");
-            assert_eq!(window.check_and_insert(&key), Ok(Inserted::Seen), "and was seen");
+            assert_eq!(window.insert_unique(&key), Ok(Inserted::Seen), "and was seen");
         }
         let keys = [stream.draw(), key, stream.draw()];
-        let _ = window.check_and_insert_slice(&keys, &mut answers);
+        let _ = window.insert_unique_slice(&keys);
         let _ = window.insert(&stream.draw());
         if stream.below(8) == 0 {
             window.rotate();
@@ -61,7 +60,7 @@ pub(super) fn provoke_sharded(mut filter: Sharded, bytes: &[u8]) -> Result<(), E
         let _ = filter.insert_slice(&[stream.draw(), key]);
         let _ = filter.insert_unique_slice(&[stream.draw(), key]);
         let _ = filter.remove_slice(&[stream.draw(), key]);
-        let _ = (filter.insert_with(&key, 1), filter.update(&key, 1, 0), filter.remove_with(&key, 0));
+        let _ = (filter.insert_value(&key, 1), filter.update_value(&key, 1, 0), filter.remove_value(&key, 0));
     }
     let keys: Vec<u64> = (0..inserts).map(|_| stream.draw()).collect();
     let _ = filter.extend(&keys, 2);

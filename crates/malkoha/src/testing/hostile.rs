@@ -70,12 +70,12 @@ fn provoke_values(filter: &mut Filter, stream: &mut Stream) {
     let (key, values) = (stream.draw(), 1u64 << filter.geometry().value_bits());
     #[expect(clippy::cast_possible_truncation, reason = "at most 16 bits")]
     let [old, new] = [(); 2].map(|()| stream.below(values) as u16);
-    if filter.insert_with(&key, old).is_ok() {
-        assert_eq!(filter.update(&key, old, new), Ok(true), "a value that is stored can be changed");
+    if filter.insert_value(&key, old).is_ok() {
+        assert_eq!(filter.update_value(&key, old, new), Ok(true), "a value that is stored can be changed");
         assert!(filter.get(&key).is_ok_and(|values| values.contains(&new)), "and is found");
     }
-    let _ = filter.remove_with(&stream.draw(), new);
-    let _ = filter.extend_with(&[key, key], &[old, new], 1);
+    let _ = filter.remove_value(&stream.draw(), new);
+    let _ = filter.extend_values(&[key, key], &[old, new], 1);
 }
 
 /// Asks a filter everything that can be asked without changing it.

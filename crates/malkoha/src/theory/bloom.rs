@@ -6,9 +6,9 @@
 //! [`Geometry::predicted_rate`](crate::Geometry::predicted_rate) answers from.
 
 use crate::bits::{BLOCK_BITS, WORD_BITS, WORDS};
-use crate::bloom::Pattern;
-use crate::bloom::model::{occupancy, one_more_throw};
-use crate::bloom::pattern::{distinct_share, random_share};
+use crate::kind::Pattern;
+
+use super::occupancy::{distinct_share, occupancy, one_more_throw, random_share};
 
 /// The most bits of a key for which [`plain_rate`] sums its exact formula; beyond, terms cancel too much.
 const EXACT_BITS: u32 = 24;

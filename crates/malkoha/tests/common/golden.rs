@@ -109,7 +109,7 @@ pub(crate) fn windows() -> Vec<(String, Generations)> {
         for (of, window) in made {
             let mut window = window.unwrap();
             for key in 0..150u64 {
-                window.check_and_insert_at(&key, 1000 + key).unwrap();
+                window.insert_unique_at(&key, 1000 + key).unwrap();
             }
             windows.push((format!("generations-{of}-{}", kind.to_string().replace(':', "-")), window));
         }
@@ -175,18 +175,18 @@ fn value(number: u64, filter: &Filter) -> u16 {
 /// The same history, every key with its value, and those of one more key changed.
 fn store_with_values(filter: &mut Filter) {
     for key in 0..150 {
-        filter.insert_with(&key, value(key, filter)).unwrap();
+        filter.insert_value(&key, value(key, filter)).unwrap();
     }
     for (i, text) in (0..).zip(texts()) {
-        filter.insert_with(&text, value(i, filter)).unwrap();
+        filter.insert_value(&text, value(i, filter)).unwrap();
     }
     for copy in 0..2 * u64::from(filter.geometry().kind().slots_per_place()) + 2 {
-        filter.insert_with(&7u64, value(copy, filter)).unwrap();
+        filter.insert_value(&7u64, value(copy, filter)).unwrap();
     }
     for key in 0..5 {
-        assert_eq!(filter.remove_with(&key, value(key, filter)), Ok(true));
+        assert_eq!(filter.remove_value(&key, value(key, filter)), Ok(true));
     }
-    assert_eq!(filter.update(&149u64, value(149, filter), value(1, filter)), Ok(true));
+    assert_eq!(filter.update_value(&149u64, value(149, filter), value(1, filter)), Ok(true));
 }
 
 /// Checks that the values of a golden file are there.

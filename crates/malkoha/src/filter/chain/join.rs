@@ -1,15 +1,12 @@
 //! Chains of filters that are there already: the other way to merge into something larger.
 
-use crate::cuckoo::CuckooLayout;
+use crate::cuckoo::{CuckooLayout, Offsets};
 use crate::error::Error;
-use crate::filter::Filter;
-use crate::geometry::{Geometry, Layout};
-use crate::spec::Offsets;
+use crate::plan::{Geometry, Growth, Layout, shares};
 use crate::theory;
 
-use super::plan::shares;
-use super::store::{grows, overfull, stranger};
-use super::{Chain, Growth};
+use super::rules::{grows, overfull, stranger};
+use super::{Chain, Filter};
 
 impl Filter {
     /// A new growing filter that holds everything of this one and of others: copies of their tables are its
@@ -72,13 +69,13 @@ impl Filter {
         let growth = growth.unwrap_or_else(|| growth_of(&first));
         let chain = first.growing_at(growth, rate);
         let links = links.into_iter().map(Self::try_clone).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self::around(chain, Box::new(Chain::of_links(&chain, &growth, links))))
+        Ok(Self::around(chain, Chain::of_links(&chain, &growth, links).into_body()))
     }
 }
 
 /// The tables of a filter.
 fn links_of(filter: &Filter) -> &[Filter] {
-    if filter.geometry().is_growing() { filter.engine().links() } else { core::slice::from_ref(filter) }
+    if filter.geometry().is_growing() { filter.links() } else { core::slice::from_ref(filter) }
 }
 
 /// How a chain goes on that begins with a table which was not planned to grow.

@@ -27,30 +27,26 @@
 //! generation is emptied. Rotating early instead would shorten the window just when most happens, and
 //! refusing would let duplicates through. The price is a bit per key that leaves room in the rate for growth.
 
-mod store;
-
 use std::collections::VecDeque;
 
-use crate::chain::{self, contains_in_any};
-use crate::engine::{Counters, Inserted};
-use crate::error::{Error, Full, FullAt};
-use crate::filter::{CHUNK, Filter, ask_in_chunks};
-use crate::geometry::Geometry;
+use crate::engine::{CHUNK, Counters, Inserted, saturating_sum};
+use crate::error::{Error, Full};
+use crate::filter::chain::{self, contains_in_any};
+use crate::filter::{Filter, Stats, ask_in_chunks};
 use crate::key::{Key, KeyHash};
-use crate::spec::{Given, Spec, check_rate};
-use crate::stats::Stats;
-use crate::sums::saturating_sum;
+use crate::plan::Geometry;
+use crate::plan::{Given, Spec, check_rate};
 
 /// The most generations.
-const MOST_GENERATIONS: u32 = 1024;
+pub(crate) const MOST_GENERATIONS: u32 = 1024;
 
 /// What a window knows of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Clock {
+pub(crate) struct Clock {
     /// The ticks for which a key is found for certain.
-    ticks: u64,
+    pub(crate) ticks: u64,
     /// When the newest generation began; `None` before the first time is told.
-    began: Option<u64>,
+    pub(crate) began: Option<u64>,
 }
 
 /// The keys that were seen of late: those of the last so many keys, or of the last so many ticks of a clock
@@ -69,21 +65,21 @@ struct Clock {
 ///
 /// // The last 1000 keys, in four generations, with one false "seen" among 1000 new keys.
 /// let mut window = Generations::of_keys(&Spec::new(1000, 0.001), 4)?;
-/// assert_eq!(window.check_and_insert("event 1"), Ok(Stored));
-/// assert_eq!(window.check_and_insert("event 1"), Ok(Seen));
+/// assert_eq!(window.insert_unique("event 1"), Ok(Stored));
+/// assert_eq!(window.insert_unique("event 1"), Ok(Seen));
 /// for other in 0..1500u64 {
-///     window.check_and_insert(&other).unwrap();
+///     window.insert_unique(&other).unwrap();
 /// }
-/// assert_eq!(window.check_and_insert("event 1"), Ok(Stored), "forgotten by now");
+/// assert_eq!(window.insert_unique("event 1"), Ok(Stored), "forgotten by now");
 /// # Ok::<(), malkoha::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generations {
     /// What every generation was planned as.
-    geometry: Geometry,
+    pub(crate) geometry: Geometry,
     /// The newest first.
-    filters: VecDeque<Filter>,
-    clock: Option<Clock>,
+    pub(crate) filters: VecDeque<Filter>,
+    pub(crate) clock: Option<Clock>,
 }
 
 impl Generations {
@@ -103,9 +99,9 @@ impl Generations {
     /// ```
     /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
     /// let mut window = Generations::of_ticks(&Spec::new(1000, 0.001), 4, 60)?;
-    /// assert_eq!(window.check_and_insert_at("event 1", 1_000_000), Ok(Stored));
-    /// assert_eq!(window.check_and_insert_at("event 1", 1_000_060), Ok(Seen));
-    /// assert_eq!(window.check_and_insert_at("event 1", 1_000_080), Ok(Stored), "forgotten by now");
+    /// assert_eq!(window.insert_unique_at("event 1", 1_000_000), Ok(Stored));
+    /// assert_eq!(window.insert_unique_at("event 1", 1_000_060), Ok(Seen));
+    /// assert_eq!(window.insert_unique_at("event 1", 1_000_080), Ok(Stored), "forgotten by now");
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn of_ticks(spec: &Spec, generations: u32, ticks: u64) -> Result<Self, Error> {
@@ -150,8 +146,8 @@ impl Generations {
     ///
     /// A window refuses a key only if the system has no memory, or a hash no bits, for a burst, and then
     /// nothing has changed.
-    pub fn check_and_insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
-        let hash = key.hash(self.filters[0].hasher());
+    pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
+        let hash = key.key_hash(self.filters[0].hasher());
         // The newest generation is looked at when the key is stored there.
         if self.filters.iter().skip(1).any(|generation| generation.contains(&hash)) {
             return Ok(Inserted::Seen);
@@ -166,30 +162,22 @@ impl Generations {
     }
 
     /// Tells the time, then stores a key unless it was seen within the window.
-    pub fn check_and_insert_at<K: Key + ?Sized>(&mut self, key: &K, now: u64) -> Result<Inserted, Full> {
+    pub fn insert_unique_at<K: Key + ?Sized>(&mut self, key: &K, now: u64) -> Result<Inserted, Full> {
         self.advance(now);
-        self.check_and_insert(key)
+        self.insert_unique(key)
     }
 
-    /// Does the same for every key of a slice, in order, and appends to `answers` what became of each; if a
-    /// key is refused, of each before it. Many keys at a time are looked up in the older generations, and for
-    /// the newest memory is asked for ahead.
+    /// Does the same for every key of a slice, and says in the order of the keys what became of each.
     ///
     /// ```
     /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
     /// let mut window = Generations::of_keys(&Spec::new(1000, 0.001), 4)?;
-    /// let mut answers = Vec::new();
-    /// window.check_and_insert_slice(&["a", "b", "a"], &mut answers).unwrap();
-    /// assert_eq!(answers, [Stored, Stored, Seen]);
+    /// assert_eq!(window.insert_unique_slice(&["a", "b", "a"]), [Ok(Stored), Ok(Stored), Ok(Seen)]);
     /// # Ok::<(), malkoha::Error>(())
     /// ```
-    pub fn check_and_insert_slice<K: Key>(
-        &mut self,
-        keys: &[K],
-        answers: &mut Vec<Inserted>,
-    ) -> Result<(), Full> {
-        let (mut hashes, mut found) = (Vec::new(), Vec::new());
-        let (mut unknown, mut became) = (Vec::new(), Vec::new());
+    pub fn insert_unique_slice<K: Key>(&mut self, keys: &[K]) -> Vec<Result<Inserted, Full>> {
+        let mut answers = Vec::with_capacity(keys.len());
+        let (mut hashes, mut found, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
         let mut rest = keys;
         while !rest.is_empty() {
             // While there is room for all keys of a chunk, no generation is forgotten between two of them.
@@ -197,27 +185,26 @@ impl Generations {
             let (now, later) = rest.split_at(room.clamp(1, CHUNK).min(rest.len()));
             rest = later;
             if room == 0 {
-                answers.push(self.check_and_insert(&now[0])?);
+                answers.push(self.insert_unique(&now[0]));
                 continue;
             }
+            // Many keys at a time are looked up in the older generations; those that are unknown there go to the
+            // newest.
             let hasher = self.filters[0].hasher();
             hashes.clear();
-            hashes.extend(now.iter().map(|key| -> KeyHash { key.hash(hasher) }));
+            hashes.extend(now.iter().map(|key| -> KeyHash { key.key_hash(hasher) }));
             found.clear();
             found.resize(now.len(), false);
             contains_in_any(self.filters.iter().skip(1), &hashes, &mut found);
             unknown.clear();
             unknown.extend(hashes.iter().zip(&found).filter(|(_, found)| !**found).map(|(hash, _)| *hash));
-            became.clear();
-            let stored = self.filters[0].insert_unique_slice(&unknown, &mut became);
-            let mut became = became.drain(..);
-            // After a refusal the answers end where the first unknown key has none.
-            answers.extend(
-                found.iter().map_while(|found| if *found { Some(Inserted::Seen) } else { became.next() }),
-            );
-            stored.map_err(|FullAt { .. }| Full)?;
+            let mut became = self.filters[0].insert_unique_slice(&unknown).into_iter();
+            answers.extend(found.iter().map(|found| match found {
+                true => Ok(Inserted::Seen),
+                false => became.next().expect("an answer for each unknown key"),
+            }));
         }
-        Ok(())
+        answers
     }
 
     /// Stores a key, or begins its time anew: afterwards it is found for a whole window, even if it was seen
@@ -234,7 +221,7 @@ impl Generations {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
-        let hash = key.hash(self.filters[0].hasher());
+        let hash = key.key_hash(self.filters[0].hasher());
         if self.filters[0].contains(&hash) {
             return Ok(());
         }
@@ -247,7 +234,7 @@ impl Generations {
     /// Whether a key may have been stored within the window: `false` is certain.
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        let hash = key.hash(self.filters[0].hasher());
+        let hash = key.key_hash(self.filters[0].hasher());
         self.filters.iter().any(|generation| generation.contains(&hash))
     }
 
@@ -255,10 +242,20 @@ impl Generations {
     #[must_use]
     pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut answers = vec![false; keys.len()];
-        ask_in_chunks(keys, &mut answers, self.filters[0].hasher(), |hashes, answers| {
+        self.contains_slice_into(keys, &mut answers);
+        answers
+    }
+
+    /// Answers for every key of a slice into a slice of equal length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn contains_slice_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) {
+        assert_eq!(keys.len(), answers.len(), "as many answers as keys");
+        ask_in_chunks(keys, answers, self.filters[0].hasher(), |hashes, answers| {
             contains_in_any(self.filters.iter(), hashes, answers);
         });
-        answers
     }
 
     /// Keys that the newest generation takes before, counting keys, it has its share of the window.
@@ -348,7 +345,7 @@ impl Generations {
     /// use malkoha::{Generations, Level, Spec};
     /// let mut window = Generations::of_ticks(&Spec::new(300, 0.01), 4, 60)?;
     /// for key in 0..150u64 {
-    ///     window.check_and_insert_at(&key, 0).unwrap();
+    ///     window.insert_unique_at(&key, 0).unwrap();
     /// }
     /// let stats = window.stats();
     /// assert_eq!(stats.level, Level::Full, "100 were planned for the first 20 ticks");
@@ -379,7 +376,7 @@ mod tests {
         let mut window = Generations::of_ticks(&Spec::new(300, 0.01), 4, 60).unwrap();
         let planned = window.stats().memory_bytes;
         for key in 0..5000u64 {
-            window.check_and_insert_at(&key, 0).unwrap();
+            window.insert_unique_at(&key, 0).unwrap();
         }
         assert!(window.stats().memory_bytes > 4 * planned);
         assert!((0..5000u64).all(|key| window.contains(&key)), "a burst loses nothing");

@@ -1,10 +1,10 @@
 //! Building a filter anew from its keys, for those who still have them.
 
+use crate::cuckoo::Offsets;
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::geometry::{Geometry, Layout};
 use crate::key::Key;
-use crate::spec::{Offsets, Spec};
+use crate::plan::{Geometry, Layout, Spec};
 use crate::theory;
 
 impl Filter {

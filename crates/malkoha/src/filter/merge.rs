@@ -5,12 +5,10 @@
 //! stores it as if it were the key's own, with the value that the copy has, if filters have values. Bloom
 //! filters take over each other's set bits.
 
-use crate::engine::Engine;
+use super::{Body, Filter};
+use crate::engine::{Copied, MOST_COPIES};
 use crate::error::{Error, Full};
-use crate::filter::Filter;
-use crate::geometry::{Geometry, Layout};
-use crate::key::KeyHash;
-use crate::store::MOST_COPIES;
+use crate::plan::{Geometry, Layout};
 
 impl Filter {
     /// Takes over everything that another filter holds. Both must have the same layout and seed.
@@ -75,19 +73,23 @@ impl Filter {
     pub(crate) fn take_over(&mut self, other: &Self, which: Which) -> Result<(), Error> {
         self.check_equal(other)?;
         let (copies, room) = (self.len().saturating_add(other.len()), self.geometry().capacity());
-        if self.geometry().kind().is_bloom() {
-            if copies > MOST_COPIES {
+        let others = match (&mut self.body, &other.body) {
+            (Body::Bloom(_), Body::Bloom(_)) if copies > MOST_COPIES => {
                 return Err(Error::MergeFull { copies, room, left_over: copies - MOST_COPIES });
             }
-            let merged = self.engine_mut().merge_bits(other.engine());
-            debug_assert!(merged, "Bloom kinds are made of bits");
-            return Ok(());
-        }
-        let before = self.try_clone()?;
-        let mut rest = other.copies();
-        let refuses = |filter: &mut Self, copy: Copied| {
-            which.wants(filter.engine(), copy) && store_copy(filter.engine_mut(), copy) == Err(Full)
+            (Body::Bloom(mine), Body::Bloom(others)) => {
+                mine.merge_bits(&**others);
+                return Ok(());
+            }
+            (_, Body::Cuckoo(others)) => others,
+            (Body::Cuckoo(_), Body::Bloom(_)) => {
+                return Err(other.unsupported("be merged into a cuckoo filter"));
+            }
         };
+        let before = self.try_clone()?;
+        let mut rest = others.copies();
+        let refuses =
+            |filter: &mut Self, copy| which.wants(filter, copy) && filter.store_copy(copy) == Err(Full);
         if !rest.any(|copy| refuses(self, copy)) {
             return Ok(());
         }
@@ -103,12 +105,17 @@ impl Filter {
 
     /// Copies of another filter beyond what this one takes reliably.
     pub(crate) fn excess(&self, other: &Self, which: Which) -> u64 {
-        let wanted = other.copies().filter(|copy| which.wants(self.engine(), *copy)).count() as u64;
+        let Body::Cuckoo(other) = &other.body else { return 0 };
+        let wanted = other.copies().filter(|copy| which.wants(self, *copy)).count() as u64;
         self.len().saturating_add(wanted).saturating_sub(self.geometry().capacity())
     }
 
-    fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {
-        self.engine().copies().expect("cuckoo filters know what they hold")
+    /// Stores a copy that a filter of equal layout tells of.
+    pub(crate) fn store_copy(&mut self, (hash, value): Copied) -> Result<(), Full> {
+        match &mut self.body {
+            Body::Cuckoo(engine) => engine.insert_value(hash, value),
+            Body::Bloom(engine) => engine.insert(hash),
+        }
     }
 }
 
@@ -121,22 +128,13 @@ pub(crate) enum Which {
 }
 
 impl Which {
-    fn wants(self, engine: &dyn Engine, (hash, value): Copied) -> bool {
-        let known = || match engine.get(hash) {
-            Ok(values) => values.contains(&value),
-            Err(_) => engine.contains(hash),
+    fn wants(self, filter: &Filter, (hash, value): Copied) -> bool {
+        let known = || match &filter.body {
+            Body::Cuckoo(engine) if filter.geometry.value_bits() > 0 => engine.values(hash).contains(&value),
+            _ => filter.engine().contains(hash),
         };
         self == Self::All || !known()
     }
-}
-
-/// A copy as a filter tells of it: a hash and the value.
-pub(crate) type Copied = (KeyHash, u16);
-
-/// Stores a copy that a filter of equal layout tells of.
-pub(crate) fn store_copy(engine: &mut dyn Engine, (hash, value): Copied) -> Result<(), Full> {
-    // With value 0 the two are the same, and only filters with values tell of others.
-    if value == 0 { engine.insert(hash) } else { engine.insert_with(hash, value).map_err(|_| Full) }
 }
 
 /// The first thing in which filters differ that are to be merged.

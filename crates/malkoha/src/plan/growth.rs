@@ -6,11 +6,10 @@
 //! Shares that fell by half from link to link would do as well, but would cost a bit more per key with every
 //! doubling; these cost two bits with every doubling of the *number of links*.
 
+use super::geometry::{Geometry, Layout};
 use crate::bloom::{BlockedWish, PlainWish};
-use crate::cuckoo::Wish;
+use crate::cuckoo::{Offsets, Wish};
 use crate::error::Error;
-use crate::geometry::{Geometry, Layout};
-use crate::spec::Offsets;
 
 /// What later links of a chain need to know beside the numbers of earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq)]

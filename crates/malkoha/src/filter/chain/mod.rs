@@ -39,22 +39,20 @@
 //! Bloom kinds remove nothing and need none of this. There a key that is already found is not stored again.
 
 mod join;
-mod plan;
-mod store;
+pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plan::{Growth, share};
-pub(crate) use store::{bytes, from_links, numbers, read, write};
+use core::convert::Infallible;
 
-use crate::bloom::Fill;
-use crate::engine::{Again, Counters, Engine, Flaw, Inserted, Stashed, Unstored};
-use crate::error::{Error, Full};
-use crate::filter::Filter;
-use crate::geometry::Geometry;
+use super::{Body, Filter};
+use crate::engine::{
+    Again, BloomEngine, Content, Copied, Counters, CuckooEngine, Engine, Fill, Flaw, Inserted, Many, Stashed,
+    Values, for_each_ahead, saturating_sum,
+};
+use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
-use crate::regions::{Order, Regions};
-use crate::sums::saturating_sum;
+use crate::plan::{Geometry, Growth};
 
 /// Keys that a link takes until its share of the rate is used up.
 pub(crate) fn room(link: &Filter) -> u64 {
@@ -66,12 +64,18 @@ fn insert(link: &mut Filter, hash: KeyHash) -> Result<(), Full> {
     if room(link) > 0 { link.insert(&hash) } else { Err(Full) }
 }
 
-/// Keys that are stored in an empty link at once, at least, if it has room for them.
-const FIRST_ROUND: usize = 1 << 24;
+/// The engine of a link of a cuckoo kind.
+fn cuckoo(link: &Filter) -> &dyn CuckooEngine {
+    link.cuckoo("be a link of tags").expect("links are of the kind of their chain")
+}
 
-/// Whether so many keys at once are worth the copy of the link that is made first.
-fn pays(link: &Filter, keys: u64) -> bool {
-    keys >= link.geometry().keys() / 64
+fn cuckoo_mut(link: &mut Filter) -> &mut dyn CuckooEngine {
+    link.cuckoo_mut("be a link of tags").expect("links are of the kind of their chain")
+}
+
+/// The engine of a link of a Bloom kind.
+fn bloom(link: &Filter) -> &dyn BloomEngine {
+    link.bloom("be a link of bits").expect("links are of the kind of their chain")
 }
 
 /// Answers for all hashes whether any of the filters holds them: asks the first filter for all, then the next
@@ -117,8 +121,18 @@ impl Chain {
     }
 
     /// The chain with these links, which follow from one another.
-    fn of_links(geometry: &Geometry, growth: &Growth, links: Vec<Filter>) -> Self {
+    pub(crate) fn of_links(geometry: &Geometry, growth: &Growth, links: Vec<Filter>) -> Self {
         Self { geometry: *geometry, growth: *growth, links, past: Counters::default() }
+    }
+
+    /// The body of a filter that is this chain.
+    pub(crate) fn into_body(self) -> Body {
+        if self.is_bloom() { Body::Bloom(Box::new(self)) } else { Body::Cuckoo(Box::new(self)) }
+    }
+
+    /// The links, the oldest first.
+    pub(crate) fn links(&self) -> &[Filter] {
+        &self.links
     }
 
     fn is_bloom(&self) -> bool {
@@ -171,6 +185,55 @@ impl Chain {
         };
         Ok(&mut self.links[at])
     }
+
+    /// Stores keys in the link that has room for them, all or none; says whether it did. It does not if there are too
+    /// few of them for the copy of the link that is made first.
+    fn insert_in_one(&mut self, keys: &Many, threads: usize) -> Result<bool, Full> {
+        let link = self.link_with_room(keys.len() as u64)?;
+        if (keys.len() as u64) < link.geometry().keys() / 64 {
+            return Ok(false);
+        }
+        let before = (!link.is_empty()).then(|| link.clone());
+        let stored = link.engine_mut().insert_many(keys, Again::Store, threads);
+        if stored.is_err() {
+            match before {
+                Some(before) => *link = before,
+                None => link.clear(),
+            }
+        }
+        Ok(stored.is_ok())
+    }
+
+    /// Moves tags from newer links to older ones that have room, oldest first, and drops links that are empty
+    /// then.
+    ///
+    /// The hashes that a link tells lead to the same pairs as the keys themselves, in that link and hence in
+    /// all older ones. No link gets more keys than its share of the rate allows, so the promise holds.
+    pub(crate) fn compact(&mut self) -> u64 {
+        let mut moved = 0;
+        for newer in (1..self.links.len()).rev() {
+            let (older, rest) = self.links.split_at_mut(newer);
+            let link = &mut rest[0];
+            let rooms = saturating_sum(older.iter().map(room));
+            let rooms = usize::try_from(rooms).unwrap_or(usize::MAX);
+            // Only as many are looked at as there is room for; a link whose keys all stay costs nothing.
+            let copies: Vec<_> = cuckoo(link).copies().take(rooms).collect();
+            for (hash, _) in copies {
+                if older.iter_mut().any(|older| insert(older, hash).is_ok()) {
+                    let taken = cuckoo_mut(link).remove(hash);
+                    debug_assert!(taken, "what a link tells of is there");
+                    moved += 1;
+                }
+            }
+        }
+        while self.links.len() > 1 && self.newest().is_empty() {
+            self.past = self.counters();
+            self.links.pop();
+            let past = self.past;
+            self.count_on(past);
+        }
+        moved
+    }
 }
 
 impl Engine for Chain {
@@ -189,17 +252,11 @@ impl Engine for Chain {
         self.links.iter().rev().any(|link| link.engine().contains(hash))
     }
 
-    fn remove(&mut self, hash: KeyHash) -> Option<bool> {
-        for link in self.links.iter_mut().rev() {
-            if link.engine_mut().remove(hash)? {
-                return Some(true);
-            }
+    fn prefetch(&self, hash: KeyHash) {
+        // The newest is the largest and the first to be asked.
+        if let Some(link) = self.links.last() {
+            link.engine().prefetch(hash);
         }
-        Some(false)
-    }
-
-    fn count(&self, hash: KeyHash) -> Option<u32> {
-        self.links.iter().map(|link| link.engine().count(hash)).sum()
     }
 
     /// Asks the newest link first, which has most of the keys.
@@ -214,64 +271,119 @@ impl Engine for Chain {
         }
     }
 
-    fn prefetch(&self, hash: KeyHash) {
-        // The newest is the largest and the first to be asked.
-        if let Some(link) = self.links.last() {
-            link.engine().prefetch(hash);
-        }
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
+        let mut done = 0;
+        for_each_ahead(self, hashes, &[], |chain, hash, _| {
+            chain.insert(hash).map_err(|Full| FullAt { done })?;
+            done += 1;
+            Ok(())
+        })
     }
 
-    /// That of the link which the keys go to, and as many as it has room for.
-    fn order(&mut self, keys: u64, again: Again) -> Result<Option<Order>, Full> {
+    /// Link by link, as many keys as each has room for; if some find no place there, all of these one by one.
+    fn insert_many(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
         if self.is_bloom() || again == Again::Skip {
-            return Ok(None);
+            return keys.each_chunk_on(threads, |hashes, _| {
+                for_each_ahead(self, hashes, &[], |chain, hash, _| chain.insert_unique(hash).map(drop))
+            });
         }
-        let link = self.link_with_room(keys)?;
-        let keys = keys.min(room(link));
-        let most = usize::try_from(keys).unwrap_or(usize::MAX);
-        let order =
-            match pays(link, keys).then(|| link.engine_mut().order(keys, again)).transpose()?.flatten() {
-                // Nothing has to be kept while the first keys are stored: the more of them, the better.
-                Some(order) if link.is_empty() => Order { most: order.most.max(FIRST_ROUND), ..order },
-                Some(order) => order,
-                None => Order::GIVEN,
-            };
-        Ok(Some(Order { most: order.most.min(most), ..order }))
-    }
-
-    /// All into the link that has room for them; if some find no place there, all one by one.
-    fn insert_sorted(&mut self, keys: &Regions, again: Again, threads: usize) -> Result<(), Unstored> {
-        let count = keys.len() as u64;
-        let none = |Full| Unstored(keys.keys().collect());
-        let link = self.link_with_room(count).map_err(none)?;
-        if pays(link, count) && link.engine_mut().order(count, again).map_err(none)?.is_some() {
-            let before = (!link.is_empty()).then(|| link.clone());
-            if link.engine_mut().insert_sorted(keys, again, threads).is_ok() {
-                return Ok(());
+        let mut done = 0;
+        while done < keys.len() {
+            let left = keys.len() - done;
+            let room = room(self.link_with_room(left as u64)?);
+            let now = keys.part(done..done + left.min(usize::try_from(room).unwrap_or(usize::MAX)));
+            if !self.insert_in_one(&now, threads)? {
+                now.each_chunk_on(threads, |hashes, _| {
+                    for_each_ahead(self, hashes, &[], |chain, hash, _| chain.store(hash))
+                })?;
             }
-            match before {
-                Some(before) => *link = before,
-                None => link.clear(),
-            }
-        }
-        let mut left = keys.keys();
-        while let Some((hash, value)) = left.next() {
-            if self.store(hash).is_err() {
-                return Err(Unstored(core::iter::once((hash, value)).chain(left).collect()));
-            }
+            done += now.len();
         }
         Ok(())
     }
+}
 
-    /// Empties the first link and drops all others.
-    fn clear(&mut self) {
-        self.past = self.counters();
-        self.links.truncate(1);
-        let first = self.newest();
-        first.clear();
-        first.engine_mut().count_on(Counters::default());
+/// Chains have no values: every copy has value 0.
+impl CuckooEngine for Chain {
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        self.links.iter_mut().rev().any(|link| cuckoo_mut(link).remove(hash))
     }
 
+    fn remove_many(&mut self, keys: &Many) -> usize {
+        let mut removed = 0;
+        let done: Result<(), Infallible> = keys.each_chunk(|hashes, _| {
+            for_each_ahead(self, hashes, &[], |chain, hash, _| {
+                removed += usize::from(chain.remove(hash));
+                Ok(())
+            })
+        });
+        let Ok(()) = done;
+        removed
+    }
+
+    fn count(&self, hash: KeyHash) -> u32 {
+        self.links.iter().map(|link| cuckoo(link).count(hash)).sum()
+    }
+
+    fn insert_value(&mut self, hash: KeyHash, value: u16) -> Result<(), Full> {
+        debug_assert_eq!(value, 0, "chains have no values");
+        self.store(hash)
+    }
+
+    fn values(&self, hash: KeyHash) -> Values {
+        let mut values = Values::default();
+        (0..self.count(hash)).for_each(|_| values.push(0));
+        values
+    }
+
+    fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> bool {
+        debug_assert_eq!((old, new), (0, 0), "chains have no values");
+        self.contains(hash)
+    }
+
+    fn remove_value(&mut self, hash: KeyHash, value: u16) -> bool {
+        debug_assert_eq!(value, 0, "chains have no values");
+        self.remove(hash)
+    }
+
+    fn insert_first(&mut self, _: &Many, _: u64) -> usize {
+        0
+    }
+
+    fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {
+        Box::new(self.links.iter().flat_map(|link| cuckoo(link).copies()))
+    }
+
+    fn clone_box(&self) -> Box<dyn CuckooEngine> {
+        Box::new(self.clone())
+    }
+}
+
+impl BloomEngine for Chain {
+    fn fill(&self) -> Fill {
+        let mut sum = Fill { set: 0, bits: 0, rate: 0.0 };
+        for fill in self.links.iter().map(|link| bloom(link).fill()) {
+            sum.set += fill.set;
+            sum.bits += fill.bits;
+            sum.rate += (1.0 - sum.rate) * fill.rate;
+        }
+        sum
+    }
+
+    fn estimate_keys(&self) -> f64 {
+        self.links.iter().map(|link| bloom(link).estimate_keys()).sum()
+    }
+
+    fn merge_bits(&mut self, _: &dyn BloomEngine) {
+        unreachable!("merges of growing filters are refused");
+    }
+
+    fn clone_box(&self) -> Box<dyn BloomEngine> {
+        Box::new(self.clone())
+    }
+}
+
+impl Content for Chain {
     fn len(&self) -> u64 {
         saturating_sum(self.links.iter().map(|link| link.engine().len()))
     }
@@ -287,6 +399,15 @@ impl Engine for Chain {
 
     fn stash_len(&self) -> usize {
         self.links.iter().map(|link| link.engine().stash_len()).sum()
+    }
+
+    /// Empties the first link and drops all others.
+    fn clear(&mut self) {
+        self.past = self.counters();
+        self.links.truncate(1);
+        let first = self.newest();
+        first.clear();
+        first.engine_mut().count_on(Counters::default());
     }
 
     fn restore(&mut self, _: u64, _: Vec<Stashed>) {
@@ -311,62 +432,5 @@ impl Engine for Chain {
             link.engine_mut().count_on(Counters::default());
         }
         self.past = counters;
-    }
-
-    fn clone_box(&self) -> Box<dyn Engine> {
-        Box::new(self.clone())
-    }
-
-    /// Moves tags from newer links to older ones that have room, oldest first, and drops links that are empty
-    /// then.
-    ///
-    /// The hashes that a link tells lead to the same pairs as the keys themselves, in that link and hence in
-    /// all older ones. No link gets more keys than its share of the rate allows, so the promise holds.
-    fn compact(&mut self) -> Option<u64> {
-        if self.is_bloom() {
-            return None;
-        }
-        let mut moved = 0;
-        for newer in (1..self.links.len()).rev() {
-            let (older, rest) = self.links.split_at_mut(newer);
-            let link = &mut rest[0];
-            let rooms = saturating_sum(older.iter().map(room));
-            let rooms = usize::try_from(rooms).unwrap_or(usize::MAX);
-            // Only as many are looked at as there is room for; a link whose keys all stay costs nothing.
-            let copies: Vec<_> = link.engine().copies()?.take(rooms).collect();
-            for (hash, _) in copies {
-                if older.iter_mut().any(|older| insert(older, hash).is_ok()) {
-                    let taken = link.engine_mut().remove(hash);
-                    debug_assert_eq!(taken, Some(true), "what a link tells of is there");
-                    moved += 1;
-                }
-            }
-        }
-        while self.links.len() > 1 && self.newest().is_empty() {
-            self.past = self.counters();
-            self.links.pop();
-            let past = self.past;
-            self.count_on(past);
-        }
-        Some(moved)
-    }
-
-    fn links(&self) -> &[Filter] {
-        &self.links
-    }
-
-    fn fill(&self) -> Option<Fill> {
-        let mut sum = Fill { set: 0, bits: 0, rate: 0.0 };
-        for link in &self.links {
-            let fill = link.engine().fill()?;
-            sum.set += fill.set;
-            sum.bits += fill.bits;
-            sum.rate += (1.0 - sum.rate) * fill.rate;
-        }
-        Some(sum)
-    }
-
-    fn estimate_keys(&self) -> Option<f64> {
-        self.links.iter().map(|link| link.engine().estimate_keys()).sum()
     }
 }

@@ -1,7 +1,7 @@
 //! `Geometry`: the exact numbers of a filter.
 
+use super::growth::{Growth, share};
 use crate::bloom::{BlockedLayout, BloomLayout};
-use crate::chain::{Growth, share};
 use crate::cuckoo::CuckooLayout;
 use crate::kind::Kind;
 use crate::theory;

@@ -3,10 +3,9 @@
 //! `cuckoo/doubled.rs` has the arithmetic. A filter tells a hash for every stored copy, and the larger table
 //! stores it as if it were the key's own.
 
+use super::Filter;
 use crate::error::Error;
-use crate::filter::Filter;
-use crate::geometry::Geometry;
-use crate::merge::store_copy;
+use crate::plan::Geometry;
 
 impl Filter {
     /// Doubles the table: twice the places, each tag a bit shorter, for twice the keys. Only for
@@ -108,9 +107,8 @@ fn pour(filters: &[&Filter], geometry: Geometry) -> Result<Poured, Error> {
     let mut larger = Filter::new(geometry)?;
     let mut refused = 0;
     for filter in filters {
-        let copies = filter.engine().copies().ok_or_else(|| filter.unsupported("be doubled"))?;
-        for copy in copies {
-            refused += u64::from(store_copy(larger.engine_mut(), copy).is_err());
+        for copy in filter.cuckoo("be doubled")?.copies() {
+            refused += u64::from(larger.store_copy(copy).is_err());
         }
     }
     Ok(if refused == 0 { Poured::All(Box::new(larger)) } else { Poured::Not { refused } })

@@ -13,8 +13,8 @@ const FEW: usize = 6;
 ///
 /// ```
 /// let mut filter = malkoha::Spec::new(1000, 1e-6).values(8).build()?;
-/// filter.insert_with("egg", 7)?;
-/// filter.insert_with("egg", 3)?;
+/// filter.insert_value("egg", 7)?;
+/// filter.insert_value("egg", 3)?;
 /// let values = filter.get("egg")?;
 /// assert_eq!(*values, [3, 7]);
 /// assert!(filter.get("stone")?.is_empty());

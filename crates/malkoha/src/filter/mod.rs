@@ -1,22 +1,29 @@
 //! `Filter`: the built one, whatever its kind.
 
+mod build;
 mod bulk;
+pub(crate) mod chain;
+mod larger;
+pub(crate) mod merge;
+mod rebuild;
+mod select;
 mod slices;
+mod stats;
 mod values;
 
-pub(crate) use slices::{CHUNK, ask_in_chunks};
+pub(crate) use slices::ask_in_chunks;
+pub use stats::{Level, LinkStats, Stats};
 
+use core::any::Any;
 use core::fmt;
 
+use chain::Chain;
+
 use crate::bits::Words;
-use crate::bloom::Fill;
-use crate::chain::Chain;
-use crate::engine::{Counters, Engine, Inserted};
+use crate::engine::{BloomEngine, Counters, CuckooEngine, Engine, Fill, Inserted};
 use crate::error::{Error, Full};
-use crate::geometry::Geometry;
 use crate::key::{Key, KeyHasher};
-use crate::select;
-use crate::stats::Stats;
+use crate::plan::Geometry;
 
 /// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
 ///
@@ -45,7 +52,40 @@ use crate::stats::Stats;
 pub struct Filter {
     geometry: Geometry,
     hasher: KeyHasher,
-    engine: Box<dyn Engine>,
+    body: Body,
+}
+
+/// The table of a filter, by family, so that what only one family does needs no refusal by the other.
+pub(crate) enum Body {
+    Cuckoo(Box<dyn CuckooEngine>),
+    Bloom(Box<dyn BloomEngine>),
+}
+
+impl Body {
+    #[inline(always)]
+    fn engine(&self) -> &dyn Engine {
+        match self {
+            Self::Cuckoo(engine) => &**engine,
+            Self::Bloom(engine) => &**engine,
+        }
+    }
+
+    #[inline(always)]
+    fn engine_mut(&mut self) -> &mut dyn Engine {
+        match self {
+            Self::Cuckoo(engine) => &mut **engine,
+            Self::Bloom(engine) => &mut **engine,
+        }
+    }
+}
+
+impl Clone for Body {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Cuckoo(engine) => Self::Cuckoo(engine.clone_box()),
+            Self::Bloom(engine) => Self::Bloom(engine.clone_box()),
+        }
+    }
 }
 
 impl Filter {
@@ -53,7 +93,7 @@ impl Filter {
     pub fn new(geometry: Geometry) -> Result<Self, Error> {
         if let Some(growth) = geometry.growth() {
             let chain = Chain::new(&geometry, growth)?;
-            return Ok(Self::around(geometry, Box::new(chain)));
+            return Ok(Self::around(geometry, chain.into_body()));
         }
         let bits = geometry.table_bits().ok_or(Error::TooLarge { keys: geometry.keys() })?;
         Self::in_words(geometry, Words::zeroed(bits)?)
@@ -61,30 +101,64 @@ impl Filter {
 
     /// The filter with this geometry in words that are as many as it needs, and as yet all zero.
     pub(crate) fn in_words(geometry: Geometry, words: Words) -> Result<Self, Error> {
-        let engine = select::engine(&geometry, words)?;
-        Ok(Self::around(geometry, engine))
+        let body = select::body(&geometry, words)?;
+        Ok(Self::around(geometry, body))
     }
 
-    /// The filter with this geometry and an engine of the same.
-    pub(crate) fn around(geometry: Geometry, engine: Box<dyn Engine>) -> Self {
-        Self { geometry, hasher: KeyHasher::new(geometry.seed()), engine }
+    /// The filter with this geometry and a body of the same.
+    pub(crate) fn around(geometry: Geometry, body: Body) -> Self {
+        Self { geometry, hasher: KeyHasher::new(geometry.seed()), body }
     }
 
+    #[inline(always)]
     pub(crate) fn engine(&self) -> &dyn Engine {
-        &*self.engine
+        self.body.engine()
     }
 
+    #[inline(always)]
     pub(crate) fn engine_mut(&mut self) -> &mut dyn Engine {
-        &mut *self.engine
+        self.body.engine_mut()
+    }
+
+    /// The engine of a cuckoo kind; other kinds cannot do what was asked for.
+    #[inline(always)]
+    pub(crate) fn cuckoo(&self, operation: &'static str) -> Result<&dyn CuckooEngine, Error> {
+        match &self.body {
+            Body::Cuckoo(engine) => Ok(&**engine),
+            Body::Bloom(_) => Err(self.unsupported(operation)),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn cuckoo_mut(&mut self, operation: &'static str) -> Result<&mut dyn CuckooEngine, Error> {
+        let kind = self.geometry.kind();
+        match &mut self.body {
+            Body::Cuckoo(engine) => Ok(&mut **engine),
+            Body::Bloom(_) => Err(Error::Unsupported { kind, operation }),
+        }
+    }
+
+    /// The engine of a Bloom kind; other kinds cannot do what was asked for.
+    pub(crate) fn bloom(&self, operation: &'static str) -> Result<&dyn BloomEngine, Error> {
+        match &self.body {
+            Body::Bloom(engine) => Ok(&**engine),
+            Body::Cuckoo(_) => Err(self.unsupported(operation)),
+        }
+    }
+
+    /// The links of a growing filter, the oldest first; none for others.
+    pub(crate) fn links(&self) -> &[Self] {
+        let engine: &dyn Any = self.engine();
+        engine.downcast_ref::<Chain>().map_or(&[], Chain::links)
     }
 
     /// A copy of a filter that does not grow, if the system has the memory.
     pub(crate) fn try_clone(&self) -> Result<Self, Error> {
         let mut copy = Words::zeroed(self.geometry.table_bits().expect("a table in memory can be counted"))?;
-        copy.copy_from_slice(self.engine.words());
+        copy.copy_from_slice(self.engine().words());
         let mut copy = Self::in_words(self.geometry, copy)?;
-        copy.engine.restore(self.len(), self.engine.stash_entries());
-        copy.engine.count_on(self.engine.counters());
+        copy.engine_mut().restore(self.len(), self.engine().stash_entries());
+        copy.count_on(self.counters());
         Ok(copy)
     }
 
@@ -109,7 +183,8 @@ impl Filter {
     /// must be removed once.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
-        self.engine.insert(key.hash(&self.hasher))
+        let hash = key.key_hash(&self.hasher);
+        self.engine_mut().insert(hash)
     }
 
     /// Stores a key unless the filter already answers that it is there.
@@ -127,14 +202,15 @@ impl Filter {
     /// ```
     #[inline]
     pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
-        self.engine.insert_unique(key.hash(&self.hasher))
+        let hash = key.key_hash(&self.hasher);
+        self.engine_mut().insert_unique(hash)
     }
 
     /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate.
     #[must_use]
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.engine.contains(key.hash(&self.hasher))
+        self.engine().contains(key.key_hash(&self.hasher))
     }
 
     /// Removes one copy of a key, in filters with values one with value 0; `false` if none was there, and
@@ -144,13 +220,14 @@ impl Filter {
     /// disappear.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Error> {
-        self.engine.remove(key.hash(&self.hasher)).ok_or_else(|| self.unsupported("remove keys"))
+        let hash = key.key_hash(&self.hasher);
+        Ok(self.cuckoo_mut("remove keys")?.remove(hash))
     }
 
     /// How many stored copies look like this key: at least as many as were stored of it.
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
-        self.engine.count(key.hash(&self.hasher)).ok_or_else(|| self.unsupported("count copies"))
+        Ok(self.cuckoo("count copies")?.count(key.key_hash(&self.hasher)))
     }
 
     #[cold]
@@ -161,7 +238,7 @@ impl Filter {
     /// The set bits of a filter of a Bloom kind, and the rate that they have, whichever keys set them. Reads
     /// the whole table.
     pub fn fill(&self) -> Result<Fill, Error> {
-        self.engine.fill().ok_or_else(|| self.unsupported("be judged by its set bits"))
+        Ok(self.bloom("be judged by its set bits")?.fill())
     }
 
     /// An estimate of the number of different keys from the set bits, for Bloom kinds: where
@@ -177,7 +254,7 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn estimate_keys(&self) -> Result<f64, Error> {
-        self.engine.estimate_keys().ok_or_else(|| self.unsupported("be judged by its set bits"))
+        Ok(self.bloom("be judged by its set bits")?.estimate_keys())
     }
 
     /// Moves keys of a growing filter from newer tables to older ones where removals have left room, and
@@ -200,21 +277,19 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn compact(&mut self) -> Result<u64, Error> {
-        if !self.geometry.is_growing() && !self.geometry.kind().is_bloom() {
-            return Ok(0);
-        }
-        self.engine.compact().ok_or_else(|| self.unsupported("be compacted"))
+        let engine: &mut dyn Any = self.cuckoo_mut("be compacted")?;
+        Ok(engine.downcast_mut::<Chain>().map_or(0, Chain::compact))
     }
 
     /// Removes everything. A growing filter is again as small as it was in the beginning.
     pub fn clear(&mut self) {
-        self.engine.clear();
+        self.engine_mut().clear();
     }
 
     /// The number of copies stored.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.engine.len()
+        self.engine().len()
     }
 
     /// Whether nothing is stored.
@@ -225,24 +300,24 @@ impl Filter {
 
     /// What happened since the filter was made.
     pub(crate) fn counters(&self) -> Counters {
-        self.engine.counters()
+        self.engine().counters()
     }
 
     /// Goes on counting from here.
     pub(crate) fn count_on(&mut self, counters: Counters) {
-        self.engine.count_on(counters);
+        self.engine_mut().count_on(counters);
     }
 
     /// Facts about the filter at this moment. For Bloom kinds this reads the whole table.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats::of(&self.geometry, &*self.engine)
+        Stats::of(self)
     }
 }
 
 impl Clone for Filter {
     fn clone(&self) -> Self {
-        Self { geometry: self.geometry, hasher: self.hasher, engine: self.engine.clone_box() }
+        Self { geometry: self.geometry, hasher: self.hasher, body: self.body.clone() }
     }
 }
 
@@ -252,9 +327,9 @@ impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
         self.geometry == other.geometry
             && self.len() == other.len()
-            && self.engine.words() == other.engine.words()
-            && self.engine.stash_entries() == other.engine.stash_entries()
-            && self.engine.links() == other.engine.links()
+            && self.engine().words() == other.engine().words()
+            && self.engine().stash_entries() == other.engine().stash_entries()
+            && self.links() == other.links()
     }
 }
 
@@ -265,7 +340,7 @@ impl fmt::Debug for Filter {
             .field("items", &self.len())
             .field("planned_keys", &self.geometry.keys())
             .field("rate", &self.geometry.rate())
-            .field("bytes", &self.engine.bytes())
+            .field("bytes", &self.engine().bytes())
             .finish_non_exhaustive()
     }
 }

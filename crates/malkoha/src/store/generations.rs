@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::chain::{self, Growth};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::store::{self, Form, Input};
 
-use super::{Clock, Generations, MOST_GENERATIONS};
+use super::chain;
+use crate::generations::{Clock, Generations, MOST_GENERATIONS};
+use crate::plan::Growth;
 
 /// Numbers that stand before the numbers of links: load, offsets, ticks, whether time was told, and when the
 /// newest generation began.
@@ -24,7 +25,7 @@ impl Generations {
     /// let path = folder.join("events.window");
     ///
     /// let mut window = Generations::of_keys(&Spec::new(1000, 0.001), 4)?;
-    /// window.check_and_insert("event 1").unwrap();
+    /// window.insert_unique("event 1").unwrap();
     /// window.save(&path)?;
     /// assert!(Generations::open(&path)?.contains("event 1"));
     /// # std::fs::remove_dir_all(&folder).unwrap();
@@ -58,13 +59,13 @@ impl Generations {
         let clock = self.clock.unwrap_or(Clock { ticks: 0, began: None });
         let told = u64::from(clock.began.is_some());
         let mut numbers = vec![load, offsets, clock.ticks, told, clock.began.unwrap_or(0)];
-        numbers.extend(self.filters.iter().map(|generation| generation.engine().links().len() as u64));
+        numbers.extend(self.filters.iter().map(|generation| generation.links().len() as u64));
         numbers
     }
 
     /// The links of all generations, the newest generation first and in it the oldest link.
     fn links(&self) -> Vec<&Filter> {
-        self.filters.iter().flat_map(|generation| generation.engine().links()).collect()
+        self.filters.iter().flat_map(|generation| generation.links()).collect()
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {

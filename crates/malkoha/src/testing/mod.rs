@@ -33,7 +33,7 @@ impl Stream {
 
     /// A number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        crate::reduce::last_draw(self.draw(), bound)
+        crate::key::draw::last_draw(self.draw(), bound)
     }
 }
 

@@ -1,26 +1,28 @@
 //! From a geometry to the engine that serves it: the one list of engines.
 
+use super::Body;
+
 use crate::bits::Words;
-use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Pattern, Random, Spread};
+use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Random, Spread};
 use crate::cuckoo::{
     ClassicCuckoo, CuckooLayout, FlexibleCuckoo, SemiSortedCuckoo, SimplifiedCuckoo, SortedCuckoo,
 };
-use crate::engine::Engine;
+use crate::engine::{BloomEngine, CuckooEngine};
 use crate::error::Error;
-use crate::geometry::{Geometry, Layout};
-use crate::kind::Kind;
+use crate::kind::{Kind, Pattern};
+use crate::plan::{Geometry, Layout};
 
 /// Builds the filter that a geometry describes, in words that are as many as it needs.
-pub(crate) fn engine(geometry: &Geometry, words: Words) -> Result<Box<dyn Engine>, Error> {
-    match geometry.layout() {
-        Layout::Cuckoo(layout) => cuckoo(layout, words),
-        Layout::Bloom(layout) => Ok(Box::new(Bloom::in_words(layout, words))),
-        Layout::Blocked(layout) => blocked(layout, words),
-    }
+pub(super) fn body(geometry: &Geometry, words: Words) -> Result<Body, Error> {
+    Ok(match geometry.layout() {
+        Layout::Cuckoo(layout) => Body::Cuckoo(cuckoo(layout, words)?),
+        Layout::Bloom(layout) => Body::Bloom(Box::new(Bloom::in_words(layout, words))),
+        Layout::Blocked(layout) => Body::Bloom(blocked(layout, words)?),
+    })
 }
 
 /// Blocked Bloom filters, by pattern: the query loop has it compiled in.
-fn blocked(layout: &BlockedLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
+fn blocked(layout: &BlockedLayout, words: Words) -> Result<Box<dyn BloomEngine>, Error> {
     Ok(match layout.pattern {
         Pattern::Random => Box::new(Blocked::<Random>::in_words(layout, words)?),
         Pattern::Distinct => Box::new(Blocked::<Distinct>::in_words(layout, words)?),
@@ -30,7 +32,7 @@ fn blocked(layout: &BlockedLayout, words: Words) -> Result<Box<dyn Engine>, Erro
 
 /// Cuckoo filters, by placement and table. Widths are numbers in fields; `docs/DESIGN.md` says what it would be
 /// worth to compile them in.
-fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn Engine>, Error> {
+fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn CuckooEngine>, Error> {
     Ok(match layout.kind {
         Kind::Classic(_) => Box::new(ClassicCuckoo::in_words(layout, words)?),
         Kind::SemiSorted => Box::new(SemiSortedCuckoo::in_words(layout, words)?),

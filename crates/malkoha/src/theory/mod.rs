@@ -10,6 +10,8 @@
 use crate::kind::Kind;
 
 pub mod bloom;
+pub(crate) mod occupancy;
+pub(crate) mod search;
 mod shards;
 
 pub use shards::{fullest_shard, mean_shard};

@@ -5,6 +5,8 @@
 //! of the 64-bit numbers, so that two different integers never share a hash; a [`KeyHash`] made by the caller
 //! is taken as it is. `docs/DESIGN.md` says why these; the test vectors below pin them.
 
+pub(crate) mod draw;
+
 use core::hash::BuildHasher;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -55,9 +57,9 @@ pub enum HashId {
 /// ```
 /// use malkoha::{Key, KeyHasher};
 /// let hasher = KeyHasher::new(7);
-/// assert_eq!(5u32.hash(&hasher), 5i64.hash(&hasher), "integers count by value");
-/// assert_eq!("cuckoo".hash(&hasher), b"cuckoo".hash(&hasher), "text counts by its bytes");
-/// assert_ne!("cuckoo".hash(&hasher), "cuckoo".hash(&KeyHasher::new(8)));
+/// assert_eq!(5u32.key_hash(&hasher), 5i64.key_hash(&hasher), "integers count by value");
+/// assert_eq!("cuckoo".key_hash(&hasher), b"cuckoo".key_hash(&hasher), "text counts by its bytes");
+/// assert_ne!("cuckoo".key_hash(&hasher), "cuckoo".key_hash(&KeyHasher::new(8)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHasher {
@@ -146,7 +148,7 @@ pub(crate) const fn mix(mut z: u64) -> u64 {
 /// struct User { id: u64, name: String }
 ///
 /// impl Key for User {
-///     fn hash(&self, hasher: &KeyHasher) -> KeyHash {
+///     fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
 ///         hasher.number(self.id)
 ///     }
 /// }
@@ -159,7 +161,7 @@ pub(crate) const fn mix(mut z: u64) -> u64 {
 /// ```
 pub trait Key {
     /// The hash of this key under the hasher's seed.
-    fn hash(&self, hasher: &KeyHasher) -> KeyHash;
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash;
 
     /// The keys as numbers, if that is what they are: a filter hashes those while it waits for memory, or in vectors.
     #[doc(hidden)]
@@ -174,7 +176,7 @@ pub trait Key {
 
 impl Key for KeyHash {
     #[inline(always)]
-    fn hash(&self, _: &KeyHasher) -> KeyHash {
+    fn key_hash(&self, _: &KeyHasher) -> KeyHash {
         *self
     }
 }
@@ -183,7 +185,7 @@ macro_rules! keys_by_bytes {
     ($($(#[$generic:meta])? ($($lt:tt)*) $type:ty => $bytes:expr;)*) => {$(
         impl<$($lt)*> Key for $type {
             #[inline]
-            fn hash(&self, hasher: &KeyHasher) -> KeyHash {
+            fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
                 let bytes: fn(&Self) -> &[u8] = $bytes;
                 hasher.bytes(bytes(self))
             }
@@ -203,8 +205,8 @@ macro_rules! keys_by_reference {
     ($($type:ty),*) => {$(
         impl<T: Key + ?Sized> Key for $type {
             #[inline]
-            fn hash(&self, hasher: &KeyHasher) -> KeyHash {
-                (**self).hash(hasher)
+            fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+                (**self).key_hash(hasher)
             }
         }
     )*};
@@ -214,8 +216,8 @@ keys_by_reference!(&T, &mut T, Box<T>, Arc<T>);
 
 impl<T: Key + ToOwned + ?Sized> Key for Cow<'_, T> {
     #[inline]
-    fn hash(&self, hasher: &KeyHasher) -> KeyHash {
-        (**self).hash(hasher)
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        (**self).key_hash(hasher)
     }
 }
 
@@ -231,7 +233,7 @@ macro_rules! keys_by_value {
                 clippy::cast_lossless,
                 reason = "one body for all integer types: the branches that a type cannot take vanish"
             )]
-            fn hash(&self, hasher: &KeyHasher) -> KeyHash {
+            fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
                 let value = *self;
                 if value < 0 {
                     hasher.wide(true, !(value as i128) as u128)
@@ -293,28 +295,30 @@ mod tests {
     #[test]
     fn integers_count_by_value() {
         let hasher = KeyHasher::new(3);
-        for hash in [5u8.hash(&hasher), 5i16.hash(&hasher), 5u128.hash(&hasher), 5usize.hash(&hasher)] {
-            assert_eq!(hash, 5u64.hash(&hasher));
+        for hash in
+            [5u8.key_hash(&hasher), 5i16.key_hash(&hasher), 5u128.key_hash(&hasher), 5usize.key_hash(&hasher)]
+        {
+            assert_eq!(hash, 5u64.key_hash(&hasher));
         }
-        for hash in [(-7i8).hash(&hasher), (-7i32).hash(&hasher), (-7i64).hash(&hasher)] {
-            assert_eq!(hash, (-7i128).hash(&hasher));
+        for hash in [(-7i8).key_hash(&hasher), (-7i32).key_hash(&hasher), (-7i64).key_hash(&hasher)] {
+            assert_eq!(hash, (-7i128).key_hash(&hasher));
         }
-        assert_ne!((-1i64).hash(&hasher), u64::MAX.hash(&hasher));
-        assert_ne!((-1i128).hash(&hasher), u128::MAX.hash(&hasher));
-        assert_ne!((1u128 << 64).hash(&hasher), 0u64.hash(&hasher));
-        assert_ne!("5".hash(&hasher), 5u64.hash(&hasher));
+        assert_ne!((-1i64).key_hash(&hasher), u64::MAX.key_hash(&hasher));
+        assert_ne!((-1i128).key_hash(&hasher), u128::MAX.key_hash(&hasher));
+        assert_ne!((1u128 << 64).key_hash(&hasher), 0u64.key_hash(&hasher));
+        assert_ne!("5".key_hash(&hasher), 5u64.key_hash(&hasher));
     }
 
     #[test]
     fn every_way_to_hold_bytes_is_the_same_key() {
         let hasher = KeyHasher::new(3);
         let expected = hasher.bytes(b"cuckoo");
-        assert_eq!("cuckoo".hash(&hasher), expected);
-        assert_eq!("cuckoo".to_owned().hash(&hasher), expected);
-        assert_eq!(b"cuckoo".hash(&hasher), expected);
-        assert_eq!(b"cuckoo".to_vec().hash(&hasher), expected);
-        assert_eq!(Cow::Borrowed("cuckoo").hash(&hasher), expected);
-        assert_eq!(Arc::<str>::from("cuckoo").hash(&hasher), expected);
-        assert_eq!(Box::<[u8]>::from(*b"cuckoo").hash(&hasher), expected);
+        assert_eq!("cuckoo".key_hash(&hasher), expected);
+        assert_eq!("cuckoo".to_owned().key_hash(&hasher), expected);
+        assert_eq!(b"cuckoo".key_hash(&hasher), expected);
+        assert_eq!(b"cuckoo".to_vec().key_hash(&hasher), expected);
+        assert_eq!(Cow::Borrowed("cuckoo").key_hash(&hasher), expected);
+        assert_eq!(Arc::<str>::from("cuckoo").key_hash(&hasher), expected);
+        assert_eq!(Box::<[u8]>::from(*b"cuckoo").key_hash(&hasher), expected);
     }
 }

@@ -1,39 +1,15 @@
 //! `Spec`: what the caller wishes.
 
-use crate::bloom::{self, BlockedWish, Cost, Pattern, PlainWish};
-use crate::chain;
-use crate::cuckoo::Wish;
-use crate::error::{Error, Full};
-use crate::filter::Filter;
-use crate::geometry::{Geometry, Layout};
-use crate::key::Key;
-use crate::kind::Kind;
-use crate::search::most;
+use crate::bloom::{self, BlockedWish, Cost, PlainWish};
+use crate::cuckoo::{Offsets, Wish};
+use crate::error::Error;
+
+use crate::kind::{Kind, Pattern};
 use crate::theory;
+use crate::theory::search::most;
 
-/// How far apart the two places of a key are, for kinds with signed offsets.
-///
-/// Measured: loads are the same for all three down to about one part in a hundred of the threshold
-/// (`docs/DESIGN.md`, "How far offsets reach").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Offsets {
-    /// Within 2^14 places, more in very large [dense](Spec::dense) tables: both places lie on one or two large pages
-    /// (2 MiB).
-    #[default]
-    Local,
-    /// Anywhere, as the paper has it.
-    Whole,
-    /// Of 256 fingerprints, so many have their other place in the same cache line, the others within
-    /// the local range: fewer cache lines per lookup, longer walks per insert. With more than about 96 the
-    /// neighbourhood is two lines or more, so that no line gets more keys than it has slots; more than 192
-    /// are refused.
-    Near(u8),
-}
-
-impl Offsets {
-    /// The largest share of near offsets, of 256.
-    pub const MOST_NEAR: u8 = 192;
-}
+use super::geometry::{Geometry, Layout};
+use super::growth::{Growth, share};
 
 /// What is given of keys, rate and memory; the third follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -218,7 +194,7 @@ impl Spec {
         self
     }
 
-    /// A value of so many bits, 1 to 16, beside every key: [`Filter::insert_with`] stores it, [`Filter::get`]
+    /// A value of so many bits, 1 to 16, beside every key: [`Filter::insert_value`] stores it, [`Filter::get`]
     /// finds it again. Every cuckoo kind can have values, at exactly that many more bits per slot; the rate
     /// stays the same. Filters that grow have none.
     ///
@@ -311,26 +287,6 @@ impl Spec {
         Ok(Geometry::new(keys, rate, self.seed, Layout::Cuckoo(layout)))
     }
 
-    /// The filter, empty.
-    pub fn build(&self) -> Result<Filter, Error> {
-        Filter::new(self.plan()?)
-    }
-
-    /// The filter, holding these keys, stored on as many threads as [`threads`](Self::threads) says.
-    ///
-    /// ```
-    /// use malkoha::Spec;
-    /// let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
-    /// let filter = Spec::new(1000, 0.001).threads(2).build_from(&keys)?;
-    /// assert!(filter.contains("key 17"));
-    /// # Ok::<(), malkoha::Error>(())
-    /// ```
-    pub fn build_from<K: Key + Sync>(&self, keys: &[K]) -> Result<Filter, Error> {
-        let mut filter = self.build()?;
-        filter.extend(keys, self.threads).map_err(|Full| Error::TooManyKeys { keys: keys.len() as u64 })?;
-        Ok(filter)
-    }
-
     /// The geometry that a growing filter begins with.
     fn plan_growing(&self) -> Result<Geometry, Error> {
         let refuse = |what| Err(Error::Option { kind: self.kind, what });
@@ -345,7 +301,7 @@ impl Spec {
         if self.value_bits.is_some() {
             return refuse("filters with values do not grow; plan for all keys");
         }
-        let part = |rate| check_rate(rate).map(|rate| rate * chain::share(0));
+        let part = |rate| check_rate(rate).map(|rate| rate * share(0));
         let given = match self.given {
             Given::KeysAndRate(keys, rate) => Given::KeysAndRate(keys, part(rate)?),
             Given::KeysAndMemory(..) => self.given,
@@ -353,7 +309,7 @@ impl Spec {
         };
         let first = Self { given, growing: false, ..*self }.plan()?;
         let load = if self.kind.is_bloom() { 1.0 } else { self.wish()?(first.keys())?.load };
-        let geometry = first.growing(chain::Growth { load, offsets: self.offsets });
+        let geometry = first.growing(Growth { load, offsets: self.offsets });
         check_rate(geometry.rate()).map(|_| geometry)
     }
 

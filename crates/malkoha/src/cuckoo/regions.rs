@@ -14,17 +14,19 @@
 //!
 //! Shares and room follow from the number of keys and of regions alone, so threads do not change the order.
 
+use core::convert::Infallible;
+
 use crate::bits::Words;
+use crate::engine::{Many, Share};
 use crate::error::Error;
 use crate::key::KeyHash;
-use crate::reduce::last_draw;
-use crate::threads;
+use crate::key::draw::last_draw;
 
 /// Bytes of a region: with its neighbourhood it fits the L2 cache of common CPUs.
-pub(crate) const REGION_BYTES: u64 = 256 << 10;
+pub(super) const REGION_BYTES: u64 = 256 << 10;
 
 /// The most regions: the lines in which their lists end fit the cache while keys are sorted.
-pub(crate) const MOST_REGIONS: u64 = 4096;
+pub(super) const MOST_REGIONS: u64 = 4096;
 
 /// Keys are stored in so many rounds. Each goes through the whole table, which takes time; the fewer there are, the
 /// more memory the sorted keys take beside the table: with slots of 16 bits, half as much as it.
@@ -48,47 +50,42 @@ pub(crate) fn round(slots: u64) -> usize {
 
 /// The order in which a table is best filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(super) struct Order {
     /// Parts of the table.
-    pub(crate) parts: usize,
+    pub(super) parts: usize,
     /// The regions of a part; fewer if there are few keys.
-    pub(crate) regions_of_part: usize,
+    pub(super) regions_of_part: usize,
     /// The most keys that are sorted at a time.
-    pub(crate) most: usize,
-}
-
-impl Order {
-    /// As the keys come.
-    pub(crate) const GIVEN: Self = Self { parts: 1, regions_of_part: 1, most: LEAST_ROUND };
+    pub(super) most: usize,
 }
 
 /// Hashes of keys, raw, and the value of each; no values at all if they are all 0.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Batch<'a> {
+pub(super) struct Batch<'a> {
     hashes: &'a [u64],
     values: &'a [u16],
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.hashes.len()
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, i: usize) -> Option<KeyHash> {
+    pub(super) fn get(&self, i: usize) -> Option<KeyHash> {
         self.hashes.get(i).map(|&hash| KeyHash::from_raw(hash))
     }
 
     #[inline(always)]
-    pub(crate) fn value(&self, i: usize) -> u16 {
+    pub(super) fn value(&self, i: usize) -> u16 {
         self.values.get(i).copied().unwrap_or(0)
     }
 
-    pub(crate) fn hashes(self) -> impl Iterator<Item = KeyHash> + 'a {
+    pub(super) fn hashes(self) -> impl Iterator<Item = KeyHash> + 'a {
         self.hashes.iter().map(|&hash| KeyHash::from_raw(hash))
     }
 
-    pub(crate) fn keys(self) -> impl Iterator<Item = (KeyHash, u16)> + 'a {
+    pub(super) fn keys(self) -> impl Iterator<Item = (KeyHash, u16)> + 'a {
         self.hashes().enumerate().map(move |(i, hash)| (hash, self.value(i)))
     }
 }
@@ -123,27 +120,31 @@ impl Lists {
         Ok(Self { room, lens: vec![0; regions], hashes, values, spilled: (Vec::new(), Vec::new()) })
     }
 
-    fn fill<K>(&mut self, keys: &[K], values: &[u16], hash: impl Fn(&K) -> KeyHash) {
+    fn fill(&mut self, keys: &Share) {
         let regions = self.lens.len() as u64;
-        for (i, key) in keys.iter().enumerate() {
-            let hash = hash(key).to_raw();
-            #[expect(clippy::cast_possible_truncation, reason = "below the number of regions")]
-            let region = last_draw(hash, regions) as usize;
-            let len = self.lens[region];
-            if (len as usize) < self.room {
-                let at = region * self.room + len as usize;
-                // The line that the list goes on in, for one of the next keys that come here.
-                self.hashes.prefetch((at + 8) as u64 * 64);
-                self.hashes[at] = hash;
-                if let Some(&value) = values.get(i) {
-                    self.values[at] = value;
+        let filled: Result<(), Infallible> = keys.each_chunk(|hashes, values| {
+            for (i, hash) in hashes.iter().enumerate() {
+                let hash = hash.to_raw();
+                #[expect(clippy::cast_possible_truncation, reason = "below the number of regions")]
+                let region = last_draw(hash, regions) as usize;
+                let len = self.lens[region];
+                if (len as usize) < self.room {
+                    let at = region * self.room + len as usize;
+                    // The line that the list goes on in, for one of the next keys that come here.
+                    self.hashes.prefetch((at + 8) as u64 * 64);
+                    self.hashes[at] = hash;
+                    if let Some(&value) = values.get(i) {
+                        self.values[at] = value;
+                    }
+                    self.lens[region] = len + 1;
+                } else {
+                    self.spilled.0.push(hash);
+                    self.spilled.1.extend(values.get(i));
                 }
-                self.lens[region] = len + 1;
-            } else {
-                self.spilled.0.push(hash);
-                self.spilled.1.extend(values.get(i));
             }
-        }
+            Ok(())
+        });
+        let Ok(()) = filled;
     }
 
     fn list(&self, region: usize) -> Batch<'_> {
@@ -164,18 +165,9 @@ fn zeros(count: usize) -> Result<Vec<u16>, Error> {
     Ok(values)
 }
 
-/// Keys and their values in shares; without values every share of them is empty.
-fn shares_of<'a, K>(
-    keys: &'a [K],
-    values: &'a [u16],
-    share: usize,
-) -> impl Iterator<Item = (&'a [K], &'a [u16])> {
-    keys.chunks(share).zip(values.chunks(share).chain(core::iter::repeat(&[][..])))
-}
-
 /// Keys, sorted by region.
 #[derive(Debug, Default)]
-pub(crate) struct Regions {
+pub(super) struct Regions {
     shares: Vec<Lists>,
     parts: usize,
     /// The regions of a part.
@@ -184,39 +176,17 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// Hashes and sorts keys on so many threads, each with its value if there are any, in place of those that were
-    /// there. Says if there is no memory for this; then there are no keys.
-    pub(crate) fn sort<K: Sync>(
-        &mut self,
-        (keys, values): (&[K], &[u16]),
-        order: Order,
-        hash: impl Fn(&K) -> KeyHash + Sync,
-        threads: usize,
-    ) -> Result<(), Error> {
-        let share = self.prepare((keys.len(), values.len()), order)?;
+    /// Hashes and sorts keys on so many threads, in place of those that were there. Says if there is no memory for
+    /// this; then there are no keys.
+    pub(super) fn sort(&mut self, keys: &Many, order: Order, threads: usize) -> Result<(), Error> {
+        let share = self.prepare((keys.len(), keys.has_values()), order)?;
         let threads = threads.min(self.shares.len());
-        let work = self.shares.iter_mut().zip(shares_of(keys, values, share));
-        threads::for_each(work, threads, |(lists, (keys, values))| lists.fill(keys, values, &hash));
+        keys.share_out(share, self.shares.iter_mut(), threads, |lists, share| lists.fill(&share));
         Ok(())
     }
 
-    /// The same on the thread that asks, for keys that others may not see.
-    pub(crate) fn sort_alone<K>(
-        &mut self,
-        (keys, values): (&[K], &[u16]),
-        order: Order,
-        hash: impl Fn(&K) -> KeyHash,
-    ) -> Result<(), Error> {
-        let share = self.prepare((keys.len(), values.len()), order)?;
-        for (lists, (keys, values)) in self.shares.iter_mut().zip(shares_of(keys, values, share)) {
-            lists.fill(keys, values, &hash);
-        }
-        Ok(())
-    }
-
-    /// Makes lists for so many keys and values; returns how many keys each share has.
-    fn prepare(&mut self, (keys, values): (usize, usize), order: Order) -> Result<usize, Error> {
-        debug_assert!(values == 0 || values == keys, "a value for each key, or none");
+    /// Makes lists for so many keys, with or without values; returns how many keys each share has.
+    fn prepare(&mut self, (keys, valued): (usize, bool), order: Order) -> Result<usize, Error> {
         let shares = (keys / SHARE).clamp(1, MOST_SHARES);
         let share = keys.div_ceil(shares).max(1);
         self.parts = order.parts;
@@ -224,36 +194,47 @@ impl Regions {
         self.keys = 0;
         let mut old = core::mem::take(&mut self.shares).into_iter();
         let regions = self.parts * self.per_part;
-        let lists = (0..shares).map(|_| Lists::new(share, regions, values > 0, old.next()));
+        let lists = (0..shares).map(|_| Lists::new(share, regions, valued, old.next()));
         self.shares = lists.collect::<Result<_, Error>>()?;
         self.keys = keys;
         Ok(share)
     }
 
     /// How many keys there are.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.keys
     }
 
     /// The parts of the table that they were sorted for.
-    pub(crate) fn parts(&self) -> usize {
+    pub(super) fn parts(&self) -> usize {
         self.parts
     }
 
     /// The keys of a part, region by region, but for those that were spilled.
-    pub(crate) fn of_part(&self, part: usize) -> impl Iterator<Item = Batch<'_>> {
+    pub(super) fn of_part(&self, part: usize) -> impl Iterator<Item = Batch<'_>> {
         let first = part * self.per_part;
         (first..first + self.per_part)
             .flat_map(|region| self.shares.iter().map(move |lists| lists.list(region)))
     }
 
     /// Those that were spilled.
-    pub(crate) fn spilled(&self) -> impl Iterator<Item = (KeyHash, u16)> {
+    pub(super) fn spilled(&self) -> impl Iterator<Item = (KeyHash, u16)> {
         self.shares.iter().map(Lists::spilled).flat_map(Batch::keys)
     }
 
+    /// Calls `act` with the hashes of all keys, a list at a time.
+    pub(super) fn each_list(&self, mut act: impl FnMut(&[KeyHash])) {
+        let mut hashes = Vec::new();
+        let spilled = self.shares.iter().map(Lists::spilled);
+        for list in (0..self.parts).flat_map(|part| self.of_part(part)).chain(spilled) {
+            hashes.clear();
+            hashes.extend(list.hashes());
+            act(&hashes);
+        }
+    }
+
     /// All keys.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = (KeyHash, u16)> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = (KeyHash, u16)> {
         (0..self.parts).flat_map(|part| self.of_part(part)).flat_map(Batch::keys).chain(self.spilled())
     }
 }
@@ -261,10 +242,12 @@ impl Regions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::mix;
+    use crate::key::{KeyHasher, mix};
 
     fn sort(regions: &mut Regions, keys: &[u64], values: &[u16], order: Order, threads: usize) {
-        regions.sort((keys, values), order, |key| KeyHash::from_raw(*key), threads).unwrap();
+        let hashes: Vec<_> = keys.iter().map(|key| KeyHash::from_raw(*key)).collect();
+        let hasher = &KeyHasher::new(0);
+        Many::shared((&hashes, values), hasher, |keys| regions.sort(keys, order, threads)).unwrap();
     }
 
     /// One share and several, few keys and many for each region, with and without values.

@@ -2,11 +2,9 @@
 
 use core::fmt;
 
-use crate::chain;
-use crate::engine::{Counters, Engine};
-use crate::filter::Filter;
-use crate::geometry::Geometry;
-use crate::sums::saturating_sum;
+use super::{Filter, chain};
+use crate::engine::Counters;
+use crate::engine::saturating_sum;
 
 /// How near a filter is to refusing inserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,10 +111,11 @@ pub struct LinkStats {
 }
 
 impl Stats {
-    /// Facts about an engine of a geometry.
-    pub(crate) fn of(geometry: &Geometry, engine: &dyn Engine) -> Self {
-        let parts: Vec<_> = engine.links().iter().map(Filter::stats).collect();
-        let links: Vec<_> = (engine.links().iter().zip(&parts))
+    /// Facts about a filter.
+    pub(super) fn of(filter: &Filter) -> Self {
+        let (geometry, engine) = (filter.geometry(), filter.engine());
+        let parts: Vec<_> = filter.links().iter().map(Filter::stats).collect();
+        let links: Vec<_> = (filter.links().iter().zip(&parts))
             .map(|(link, part)| LinkStats {
                 items: part.items,
                 keys: link.geometry().keys(),
@@ -126,7 +125,7 @@ impl Stats {
             })
             .collect();
         let counters = engine.counters();
-        let fill = engine.fill();
+        let fill = filter.fill().ok();
         let slots = if parts.is_empty() {
             geometry.cuckoo().map_or(0, |layout| layout.slots)
         } else {
@@ -136,7 +135,7 @@ impl Stats {
         let head_room = if parts.is_empty() {
             geometry.capacity().saturating_sub(items)
         } else {
-            saturating_sum(engine.links().iter().map(chain::room))
+            saturating_sum(filter.links().iter().map(chain::room))
         };
         let rate =
             || match links.iter().map(|link| 1.0 - link.predicted_rate).reduce(|none, rate| none * rate) {

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::reduce::bits_needed;
+use crate::key::draw::bits_needed;
 use crate::store::{self, Form, Input};
 
-use super::geometry::ShardedGeometry;
-use super::{MOST_SHARDS, Sharded};
+use crate::sharded::{MOST_SHARDS, Sharded, ShardedGeometry};
 
 /// Keeping sharded filters. What is written is the filter at one moment: writers wait until it is done, and a
 /// lookup that comes after a writer who waits for the same shard may wait behind it. With memory for a second
@@ -65,7 +64,7 @@ impl Sharded {
     /// Nobody can insert or remove while `out` is written to, `out` itself included: one that did would wait
     /// for ever.
     pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
-        self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), &error))
+        self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), error))
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {

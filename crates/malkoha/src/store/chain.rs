@@ -3,15 +3,14 @@
 
 use std::io::{self, Write};
 
+use crate::cuckoo::Offsets;
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::geometry::{Geometry, Layout};
-use crate::spec::Offsets;
+use crate::filter::chain::Chain;
+use crate::filter::chain::rules::{grows, overfull, stranger};
+use crate::plan::{Geometry, Growth, share, shares};
 use crate::store::{self, Form, Input};
 use crate::theory;
-
-use super::plan::shares;
-use super::{Chain, Growth, share};
 
 /// The numbers of a chain whose links follow from the first.
 pub(crate) fn numbers(growth: &Growth) -> [u64; 2] {
@@ -132,12 +131,7 @@ fn chained(
         let what = format!("link {} has {there} keys and takes {most} at most", at + 1);
         return Err(Error::corrupt("link", begins[at], what));
     }
-    Ok(Filter::around(chain, Box::new(Chain::of_links(&chain, &growth, links))))
-}
-
-/// Whether a link has more keys than its part of the rate allows.
-pub(super) fn overfull(link: &Filter) -> bool {
-    link.len() > link.geometry().keys()
+    Ok(Filter::around(chain, Chain::of_links(&chain, &growth, links).into_body()))
 }
 
 /// Whether the links of a chain, and its rate, are those that follow from the first link.
@@ -147,35 +141,6 @@ fn is_planned(chain: &Geometry, links: &[Filter]) -> bool {
     };
     let first = links.first().map(|link| (link.geometry().rate() / share(0)).to_bits());
     first == Some(chain.rate().to_bits()) && (1u32..).zip(links.windows(2)).all(follows)
-}
-
-/// Whether a filter of this geometry can be a link: its pairs are the hash scaled down, and it has nothing
-/// that other links would not have.
-pub(super) fn grows(geometry: &Geometry) -> bool {
-    geometry.cuckoo().is_none_or(|layout| {
-        let plain = layout.ring.near_share == 0 && layout.doublings == 0 && layout.value_bits() == 0;
-        layout.kind.is_signed() && plain
-    })
-}
-
-/// What is wrong with a link behind another, however they came together: removing would lose keys.
-pub(super) fn stranger(last: &Geometry, link: &Geometry) -> Option<&'static str> {
-    let follows = match (last.layout(), link.layout()) {
-        (Layout::Cuckoo(last), Layout::Cuckoo(link)) => {
-            link.kind == last.kind && link.pairs().is_multiple_of(last.pairs())
-        }
-        (Layout::Bloom(_), Layout::Bloom(_)) => true,
-        (Layout::Blocked(last), Layout::Blocked(link)) => {
-            (link.choices, link.pattern, link.cost) == (last.choices, last.pattern, last.cost)
-        }
-        _ => false,
-    };
-    let checks = [
-        (grows(link), "it is no filter that can be a link"),
-        (follows, "places and fingerprints are no multiple, or of another kind"),
-        (link.seed() == last.seed(), "it has another seed"),
-    ];
-    checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
 }
 
 /// What is wrong with a link behind another in a chain that has grown by itself. How large a link is planned
@@ -191,7 +156,7 @@ fn unplanned(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, Spec};
+    use crate::{Kind, Layout, Spec};
 
     /// The bytes of a growing filter with these links in the stead of its own.
     fn with_links(filter: &Filter, links: &[&Filter]) -> Vec<u8> {
@@ -214,7 +179,7 @@ mod tests {
     fn links_that_do_not_follow_from_one_another_are_refused() {
         for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Flexible(4), Kind::Bloom, Kind::Blocked(2)] {
             let filter = grown(Spec::new(50, 0.01).kind(kind));
-            let links: Vec<_> = filter.engine().links().iter().collect();
+            let links: Vec<_> = filter.links().iter().collect();
             assert!(Filter::from_bytes(&with_links(&filter, &links)).unwrap() == filter);
             let strange = Spec::new(links[1].geometry().keys(), links[1].geometry().rate()).kind(kind);
             let other_seed = grown(Spec::new(50, 0.01).kind(kind).seed(1));
@@ -224,8 +189,8 @@ mod tests {
                 &[links[0], links[3]],
                 &[links[1], links[0]],
                 &[links[0], &strange.kind(Kind::Classic(4)).build().unwrap()],
-                &[links[0], &other_seed.engine().links()[1]],
-                &[links[0], &other_kind.engine().links()[1]],
+                &[links[0], &other_seed.links()[1]],
+                &[links[0], &other_kind.links()[1]],
             ];
             for links in forged {
                 let refused = Filter::from_bytes(&with_links(&filter, links));
@@ -246,7 +211,7 @@ mod tests {
     #[test]
     fn links_that_were_doubled_are_refused() {
         let filter = grown(Spec::new(50, 0.01));
-        let mut first = filter.engine().links()[0].clone();
+        let mut first = filter.links()[0].clone();
         first.double().unwrap();
         let refused = Filter::from_bytes(&with_links(&filter, &[&first])).unwrap_err();
         assert!(refused.to_string().contains("does not grow"), "{refused}");
@@ -256,7 +221,7 @@ mod tests {
     #[test]
     fn links_with_more_keys_than_they_take_are_refused() {
         let filter = grown(Spec::new(50, 0.01).kind(Kind::Bloom));
-        let links = filter.engine().links();
+        let links = filter.links();
         let mut second = links[1].clone();
         while second.len() <= second.geometry().keys() {
             second.insert(&second.len()).unwrap();
@@ -268,7 +233,7 @@ mod tests {
     #[test]
     fn links_with_values_are_refused() {
         let filter = grown(Spec::new(50, 0.01));
-        let links: Vec<_> = filter.engine().links().iter().collect();
+        let links: Vec<_> = filter.links().iter().collect();
         let valued = |link: &Filter| {
             let geometry = link.geometry();
             let layout = geometry.cuckoo().unwrap().with_values(3);
@@ -285,7 +250,7 @@ mod tests {
     #[test]
     fn numbers_of_a_chain_are_looked_at() {
         let filter = grown(Spec::new(50, 0.01));
-        let links: Vec<_> = filter.engine().links().iter().collect();
+        let links: Vec<_> = filter.links().iter().collect();
         let load = 0.9f64.to_bits();
         let wrong: [&[u64]; 13] = [
             &[],

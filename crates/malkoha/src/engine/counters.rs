@@ -1,0 +1,36 @@
+//! Counts: of what happened to a filter, and of numbers that may come from files.
+
+/// Counts of what happened since the filter was made; not part of its content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub(crate) failures: u64,
+    pub(crate) walks: u64,
+    pub(crate) steps: u64,
+    pub(crate) most_steps: u64,
+}
+
+impl Counters {
+    pub(crate) fn walked(&mut self, steps: u64) {
+        self.walks += 1;
+        self.steps += steps;
+        self.most_steps = self.most_steps.max(steps);
+    }
+
+    /// Steps per insert that had to walk.
+    pub(crate) fn steps_mean(&self) -> f64 {
+        self.steps as f64 / self.walks.max(1) as f64
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.failures += other.failures;
+        self.walks += other.walks;
+        self.steps += other.steps;
+        self.most_steps = self.most_steps.max(other.most_steps);
+    }
+}
+
+/// The sum of these numbers, or the largest number if that is less: numbers that an enemy wrote may each be
+/// possible and their sum not.
+pub(crate) fn saturating_sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0, u64::saturating_add)
+}

@@ -1,0 +1,154 @@
+//! Many keys at once, hashed when they are needed.
+
+use core::ops::Range;
+
+use crate::key::{Key, KeyHash, KeyHasher};
+
+use super::threads;
+
+/// Keys that are hashed before something is done with the first of them: their hashes stay in the cache.
+pub(crate) const CHUNK: usize = 2048;
+
+/// Keys that are hashed at a time where several threads do it.
+const SHARED_CHUNK: usize = 1 << 18;
+
+/// A slice of keys of any type: code that works with many keys is compiled once for all types.
+trait Hashes {
+    /// Hashes the keys from an index on, as many as there is room for.
+    fn hash(&self, from: usize, hashes: &mut [KeyHash]);
+}
+
+struct Slice<'a, K>(&'a [K], &'a KeyHasher);
+
+impl<K: Key> Hashes for Slice<'_, K> {
+    fn hash(&self, from: usize, hashes: &mut [KeyHash]) {
+        let Self(keys, hasher) = *self;
+        for (hash, key) in hashes.iter_mut().zip(&keys[from..]) {
+            *hash = key.key_hash(hasher);
+        }
+    }
+}
+
+/// Keys to be hashed by whoever holds this, each with a value if there are values.
+#[derive(Clone)]
+pub(crate) struct Share<'a> {
+    keys: &'a dyn Hashes,
+    range: Range<usize>,
+    /// As many values as there are keys in all, or none.
+    values: &'a [u16],
+}
+
+impl Share<'_> {
+    /// Calls `act` with hashes and values in order, a chunk at a time.
+    pub(crate) fn each_chunk<E>(
+        &self,
+        mut act: impl FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut hashes = [KeyHash::from_raw(0); CHUNK];
+        for from in self.range.clone().step_by(CHUNK) {
+            let range = from..self.range.end.min(from + CHUNK);
+            let hashes = &mut hashes[..range.len()];
+            self.keys.hash(from, hashes);
+            act(hashes, self.values.get(range).unwrap_or(&[]))?;
+        }
+        Ok(())
+    }
+}
+
+/// Many keys, each with a value if there are values.
+#[derive(Clone)]
+pub(crate) struct Many<'a> {
+    all: Share<'a>,
+    /// The same keys, if any thread may hash them.
+    shared: Option<&'a (dyn Hashes + Sync)>,
+}
+
+impl Many<'_> {
+    /// Runs `act` with these keys, which any thread may hash. Values are as many as keys, or none.
+    pub(crate) fn shared<K: Key + Sync, T>(
+        (keys, values): (&[K], &[u16]),
+        hasher: &KeyHasher,
+        act: impl FnOnce(&Many) -> T,
+    ) -> T {
+        debug_assert!(values.is_empty() || values.len() == keys.len(), "a value for each key, or none");
+        let slice = &Slice(keys, hasher);
+        act(&Many { all: Share { keys: slice, range: 0..keys.len(), values }, shared: Some(slice) })
+    }
+
+    /// Runs `act` with these keys, which only this thread may hash.
+    pub(crate) fn own<K: Key, T>(
+        (keys, values): (&[K], &[u16]),
+        hasher: &KeyHasher,
+        act: impl FnOnce(&Many) -> T,
+    ) -> T {
+        debug_assert!(values.is_empty() || values.len() == keys.len(), "a value for each key, or none");
+        act(&Many { all: Share { keys: &Slice(keys, hasher), range: 0..keys.len(), values }, shared: None })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.range.len()
+    }
+
+    /// Whether each key has a value.
+    pub(crate) fn has_values(&self) -> bool {
+        !self.all.values.is_empty()
+    }
+
+    /// Those of these keys that have these indices.
+    pub(crate) fn part(&self, part: Range<usize>) -> Self {
+        let first = self.all.range.start;
+        Self { all: Share { range: first + part.start..first + part.end, ..self.all.clone() }, ..*self }
+    }
+
+    /// Calls `act` with hashes and values in order, a chunk at a time.
+    pub(crate) fn each_chunk<E>(
+        &self,
+        act: impl FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.all.each_chunk(act)
+    }
+
+    /// The same, with keys that are hashed on so many threads if any thread may hash them.
+    pub(crate) fn each_chunk_on<E>(
+        &self,
+        threads: usize,
+        mut act: impl FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(keys) = self.shared.filter(|_| threads > 1 && self.len() > CHUNK) else {
+            return self.each_chunk(act);
+        };
+        let Range { start, end } = self.all.range;
+        let mut hashes = vec![KeyHash::from_raw(0); self.len().min(SHARED_CHUNK)];
+        for from in (start..end).step_by(SHARED_CHUNK) {
+            let range = from..end.min(from + SHARED_CHUNK);
+            let hashes = &mut hashes[..range.len()];
+            let share = hashes.len().div_ceil(threads).max(CHUNK);
+            threads::for_each(hashes.chunks_mut(share).enumerate(), threads, |(i, hashes)| {
+                keys.hash(from + i * share, hashes);
+            });
+            act(hashes, self.all.values.get(range).unwrap_or(&[]))?;
+        }
+        Ok(())
+    }
+
+    /// Hands out shares of so many keys, the first ones first, each with one of `items`, on so many threads if any
+    /// thread may hash them.
+    pub(crate) fn share_out<T: Send>(
+        &self,
+        size: usize,
+        items: impl Iterator<Item = T> + Send,
+        threads: usize,
+        act: impl Fn(T, Share) + Sync,
+    ) {
+        let Share { range, values, .. } = self.all.clone();
+        let ranges = range.clone().step_by(size.max(1)).map(move |from| from..range.end.min(from + size));
+        match self.shared {
+            Some(keys) => threads::for_each(items.zip(ranges), threads, |(item, range)| {
+                act(item, Share { keys, range, values });
+            }),
+            None => {
+                items.zip(ranges).for_each(|(item, range)| act(item, Share { range, ..self.all.clone() }))
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! From a wish to a filter.
+
+use super::Filter;
+use crate::error::{Error, Full};
+use crate::key::Key;
+use crate::plan::Spec;
+
+impl Spec {
+    /// The filter, empty.
+    pub fn build(&self) -> Result<Filter, Error> {
+        Filter::new(self.plan()?)
+    }
+
+    /// The filter, holding these keys, stored on as many threads as [`threads`](Self::threads) says.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
+    /// let filter = Spec::new(1000, 0.001).threads(2).build_from(&keys)?;
+    /// assert!(filter.contains("key 17"));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn build_from<K: Key + Sync>(&self, keys: &[K]) -> Result<Filter, Error> {
+        let mut filter = self.build()?;
+        filter.extend(keys, self.threads).map_err(|Full| Error::TooManyKeys { keys: keys.len() as u64 })?;
+        Ok(filter)
+    }
+}

@@ -1,0 +1,16 @@
+//! From a wish to exact numbers: nothing is allocated here.
+//!
+//! ```text
+//!   Spec        what the caller wishes: two of keys, rate and memory, a kind, options       spec.rs
+//!   Geometry    the exact numbers that follow                                               geometry.rs
+//!   Growth      how the tables of a growing filter follow from one another                  growth.rs
+//! ```
+
+mod geometry;
+mod growth;
+mod spec;
+
+pub use geometry::{Geometry, Layout};
+pub(crate) use growth::{Growth, share, shares};
+pub use spec::Spec;
+pub(crate) use spec::{Given, check_rate};
