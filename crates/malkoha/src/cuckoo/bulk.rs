@@ -21,7 +21,7 @@ use crate::bits::Words;
 use crate::bits::cpu::Cpu;
 use crate::bits::words::ROW;
 use crate::engine::{Again, Copied, Counters, Many, for_each_ahead, threads};
-use crate::error::Full;
+use crate::error::{Full, FullAt};
 use crate::key::KeyHash;
 
 use super::Cuckoo;
@@ -247,14 +247,15 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 rest.start = round.end;
             }
         }
-        keys.part(rest).each_chunk_on(threads, |hashes, values| match again {
-            Again::Skip => {
-                for_each_ahead(self, hashes, &[], |filter, hash, _| filter.insert_unique(hash).map(drop))
-            }
-            Again::Store => for_each_ahead(self, hashes, values, |filter, hash, value| {
+        keys.part(rest).each_chunk_on(threads, |hashes, values| match (again, values) {
+            (Again::Store, []) => self.insert_batch(hashes).map_err(|FullAt { .. }| Full),
+            (Again::Store, values) => for_each_ahead(self, hashes, values, |filter, hash, value| {
                 let homes = filter.placement.homes(hash);
                 filter.insert_at(hash, homes, value)
             }),
+            (Again::Skip, _) => {
+                for_each_ahead(self, hashes, &[], |filter, hash, _| filter.insert_unique(hash).map(drop))
+            }
         })
     }
 
