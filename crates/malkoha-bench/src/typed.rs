@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use malkoha::bloom::{Blocked, Distinct, Random, Spread};
-use malkoha::cuckoo::{FlexibleCuckoo, SortedCuckoo};
+use malkoha::cuckoo::{SignedCuckoo, SortedCuckoo};
 use malkoha::{Full, Geometry, Key, KeyHash, KeyHasher, Kind, Layout, Pattern};
 
 use crate::contestants::{Contestant, Way};
@@ -22,7 +22,7 @@ pub(crate) fn make(geometry: &Geometry) -> Result<Box<dyn Contestant>, Box<dyn E
         Layout::Cuckoo(layout) => match layout.kind() {
             Kind::Sorted => contestant(SortedCuckoo::new(layout)?, geometry),
             // Windows have the same type.
-            _ => contestant(FlexibleCuckoo::new(layout)?, geometry),
+            _ => contestant(SignedCuckoo::new(layout)?, geometry),
         },
         Layout::Blocked(layout) => match layout.pattern {
             Pattern::Distinct => contestant(Blocked::<Distinct>::new(layout)?, geometry),
@@ -125,7 +125,7 @@ macro_rules! blocked {
     )*};
 }
 
-cuckoo!(FlexibleCuckoo, SortedCuckoo);
+cuckoo!(SignedCuckoo, SortedCuckoo);
 blocked!(Random, Distinct, Spread);
 
 #[cfg(test)]

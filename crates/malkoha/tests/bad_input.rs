@@ -126,13 +126,13 @@ fn options_of_other_kinds_are_refused() {
 
 #[test]
 fn a_layout_of_another_kind_is_refused() {
-    use malkoha::cuckoo::{ClassicCuckoo, FlexibleCuckoo, SimplifiedCuckoo, SortedCuckoo};
+    use malkoha::cuckoo::{ClassicCuckoo, SignedCuckoo, SimplifiedCuckoo, SortedCuckoo};
     let layout = |kind| *Spec::new(1000, 0.01).kind(kind).plan().unwrap().cuckoo().unwrap();
     assert!(ClassicCuckoo::new(&layout(Kind::Classic(4))).is_ok());
-    assert!(matches!(FlexibleCuckoo::new(&layout(Kind::Classic(4))), Err(Error::Option { .. })));
+    assert!(matches!(SignedCuckoo::new(&layout(Kind::Classic(4))), Err(Error::Option { .. })));
     assert!(ClassicCuckoo::new(&layout(Kind::Flexible(4))).is_err());
     assert!(SimplifiedCuckoo::new(&layout(Kind::Classic(4))).is_err());
-    assert!(FlexibleCuckoo::new(&layout(Kind::Sorted)).is_err());
+    assert!(SignedCuckoo::new(&layout(Kind::Sorted)).is_err());
     assert!(SortedCuckoo::new(&layout(Kind::SemiSorted)).is_err());
 }
 

@@ -401,7 +401,7 @@ fn damaged_maps_answer_something() {
             }
             let path = folder.join(&name);
             std::fs::write(&path, &damaged).unwrap();
-            let mapped = Filter::map(&path).unwrap();
+            let mapped = common::map(&path).unwrap();
             for key in 0..300u64 {
                 let found = mapped.contains(&key);
                 assert_eq!(mapped.contains_slice(&[key]), [found]);
@@ -426,7 +426,7 @@ fn damaged_maps_answer_something() {
             }
             let path = folder.join("header");
             std::fs::write(&path, &damaged).unwrap();
-            assert!(Filter::map(&path).is_err(), "{name}: {at}");
+            assert!(common::map(&path).is_err(), "{name}: {at}");
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();

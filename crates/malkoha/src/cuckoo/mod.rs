@@ -12,7 +12,7 @@
 //!         -> or the key is kept aside       stash.rs
 //! ```
 //!
-//! The six named filters are combinations of these parts and nothing else. Most callers want
+//! The five named filters are combinations of these parts and nothing else. Most callers want
 //! [`Filter`](crate::Filter), which chooses the combination at run time; the aliases here are for those who
 //! know it at compile time and have hashes in hand.
 
@@ -67,10 +67,9 @@ pub type ClassicCuckoo = Cuckoo<Xor, Slots>;
 pub type SemiSortedCuckoo = Cuckoo<Xor, SortedBuckets>;
 /// Eppstein 2016: XOR with the fingerprint itself, subtables, a stash for each.
 pub type SimplifiedCuckoo = Cuckoo<Subtables, Slots>;
-/// Schmitz, Zentgraf, Rahmann 2025, section 3.1: signed offsets, buckets.
-pub type FlexibleCuckoo = Cuckoo<Signed, Slots>;
-/// Schmitz, Zentgraf, Rahmann 2025, section 3.2: signed offsets, overlapping windows.
-pub type WindowedCuckoo = Cuckoo<Signed, Slots>;
+/// Schmitz, Zentgraf, Rahmann 2025: signed offsets, with buckets (section 3.1, [`Flexible`](crate::Kind::Flexible)) or
+/// overlapping windows (section 3.2, [`Windowed`](crate::Kind::Windowed)); the layout says which.
+pub type SignedCuckoo = Cuckoo<Signed, Slots>;
 /// Signed offsets and sorted buckets: any size, and the fewest bits.
 pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
 

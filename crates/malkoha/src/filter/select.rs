@@ -5,7 +5,7 @@ use super::Body;
 use crate::bits::Words;
 use crate::bloom::{Blocked, BlockedLayout, Bloom, Distinct, Random, Spread};
 use crate::cuckoo::{
-    ClassicCuckoo, CuckooLayout, FlexibleCuckoo, SemiSortedCuckoo, SimplifiedCuckoo, SortedCuckoo,
+    ClassicCuckoo, CuckooLayout, SemiSortedCuckoo, SignedCuckoo, SimplifiedCuckoo, SortedCuckoo,
 };
 use crate::engine::{BloomEngine, CuckooEngine};
 use crate::error::Error;
@@ -38,6 +38,6 @@ fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn CuckooEngine>, 
         Kind::SemiSorted => Box::new(SemiSortedCuckoo::in_words(layout, words)?),
         Kind::Simplified(_) => Box::new(SimplifiedCuckoo::in_words(layout, words)?),
         Kind::Sorted => Box::new(SortedCuckoo::in_words(layout, words)?),
-        _ => Box::new(FlexibleCuckoo::in_words(layout, words)?),
+        _ => Box::new(SignedCuckoo::in_words(layout, words)?),
     })
 }

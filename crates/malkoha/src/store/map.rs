@@ -1,9 +1,8 @@
 //! Filters that stay in their files: mapped, not read.
 //!
 //! The one place outside `bits/` with unsafe code, for mapping a file is unsafe: whoever changes the file
-//! changes the memory. What is done about it: the table is only ever asked for numbers which are compared
-//! with others, never for numbers that say where to read, so whatever the bytes become, a lookup reads inside
-//! the map and answers yes or no, or with a value.
+//! changes the memory, so that [`Filter::map`] is unsafe too. What is done beyond that: the table is only ever asked
+//! for numbers which are compared with others, never for numbers that say where to read.
 #![expect(unsafe_code, reason = "mapping a file")]
 
 use core::fmt;
@@ -35,11 +34,9 @@ use super::section::{Input, MANY_BYTES, verify_section};
 ///
 /// # Files that change
 ///
-/// The file must stay as it is for as long as it is mapped. [`Filter::save`] keeps to that: it writes another
-/// file and gives it the name, and who has mapped the old one keeps it, even when it is removed. A program
-/// that writes into the file itself changes the answers. One that makes it shorter takes the memory away: the
-/// operating system ends a process that reads beyond the new end (`SIGBUS`), which no library can prevent.
-/// Where files are not in trusted hands, [`open`](Filter::open) them.
+/// [`Filter::save`] never changes a file that is mapped: it writes another file and gives it the name, and whoever
+/// has mapped the old one keeps it, even when it is removed. A program that makes the file shorter takes the memory
+/// away: the operating system ends a process that reads beyond the new end (`SIGBUS`), which no library can prevent.
 ///
 /// ```
 /// use malkoha::{Filter, Spec};
@@ -50,7 +47,8 @@ use super::section::{Input, MANY_BYTES, verify_section};
 /// filter.insert("malkoha").unwrap();
 /// filter.save(&path)?;
 ///
-/// let mapped = Filter::map(&path)?;
+/// // SAFETY: nobody else knows of this file.
+/// let mapped = unsafe { Filter::map(&path)? };
 /// assert!(mapped.contains("malkoha"));
 /// mapped.verify()?;
 /// assert!(mapped.load()? == filter, "a copy that can be changed");
@@ -71,18 +69,26 @@ impl Filter {
     ///
     /// Only where numbers are little-endian, and only files of one filter: growing and sharded filters and
     /// windows are refused with [`Error::Form`], and can be opened.
-    pub fn map(path: impl AsRef<Path>) -> Result<Mapped, Error> {
-        Mapped::new(path.as_ref())
+    ///
+    /// # Safety
+    ///
+    /// The file must not be changed by anybody, in this process or another, for as long as it is mapped. Replacing it
+    /// by another file of the same name, as [`save`](Self::save) does, or removing it is fine. Where files are not
+    /// in trusted hands, [`open`](Self::open) them.
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Mapped, Error> {
+        // SAFETY: the caller's promise is what is asked for.
+        unsafe { Mapped::new(path.as_ref()) }
     }
 }
 
 impl Mapped {
-    fn new(path: &Path) -> Result<Self, Error> {
+    /// # Safety
+    ///
+    /// That of [`Filter::map`].
+    unsafe fn new(path: &Path) -> Result<Self, Error> {
         let failed = |error| Error::io("map", path, error);
         let file = File::open(path).map_err(failed)?;
-        // SAFETY: nobody may change the file while it is mapped, which `Mapped` says. If somebody does, the
-        // words of the table change between two loads; each load is of plain numbers, for which every value
-        // is valid, and no number of the table is used as an address or an index without a bound.
+        // SAFETY: nobody changes the file while it is mapped, which the caller has promised.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         let map = Arc::new(map);
         let (opening, length) = {

@@ -29,3 +29,10 @@ pub(crate) fn in_parallel<T: Send>(items: impl IntoIterator<Item = T>, work: imp
         }
     });
 }
+
+/// Maps a file that only this test knows of.
+#[allow(unsafe_code, reason = "mapping a file")]
+pub(crate) fn map(path: impl AsRef<std::path::Path>) -> Result<malkoha::Mapped, malkoha::Error> {
+    // SAFETY: tests write to files of their own, and to none that is mapped.
+    unsafe { malkoha::Filter::map(path) }
+}
