@@ -1,4 +1,4 @@
-//! What README.md shows of the program, run as it stands there.
+//! What README.md and docs/PROGRAM.md show of the program, run as it stands there.
 #![cfg(unix)]
 
 mod common;
@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 const README: &str = include_str!("../../../README.md");
+const PROGRAM: &str = include_str!("../../../docs/PROGRAM.md");
 
 /// The first block of shell commands of a section.
 fn commands(section: &str) -> Vec<&'static str> {
@@ -39,7 +40,7 @@ fn the_commands_of_the_readme_work_one_after_the_other() {
 }
 
 #[test]
-fn the_table_of_the_readme_is_that_of_demo() {
+fn the_table_of_the_documentation_is_that_of_demo() {
     let scene = Scene::new("readme-table");
     let table = scene.run("demo --markdown --keys 1000").ok();
     let names = |table: &str| -> Vec<String> {
@@ -47,7 +48,7 @@ fn the_table_of_the_readme_is_that_of_demo() {
         rows.filter_map(|row| row.split('|').nth(1)).map(|name| name.trim().replace('*', "")).collect()
     };
     let head = table.lines().next().unwrap();
-    let (_, shown) = README.split_once(head).expect("the README has a table with the columns of demo");
+    let (_, shown) = PROGRAM.split_once(head).expect("there is a table with the columns of demo");
     let (shown, _) = shown.split_once("\n\n").unwrap();
     assert_eq!(names(&format!("{head}{shown}")), names(&table));
 }

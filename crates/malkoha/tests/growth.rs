@@ -331,7 +331,7 @@ fn what_cannot_grow_says_so() {
     assert!(in_memory.bytes() <= 4096 && in_memory.predicted_rate(1_000_000) <= in_memory.rate());
 }
 
-/// The table of `docs/DESIGN.md`: what a filter costs that has grown, beside one that was planned for as many
+/// The table of `docs/NOTEBOOK.md`, "The price of growing": what a filter costs that has grown, beside one that was planned for as many
 /// keys.
 #[test]
 #[ignore = "measures and prints a table"]

@@ -24,7 +24,7 @@ use super::pair::Pair;
 
 /// Proof that the CPU has what `compiled` is compiled for: only `detect` makes one.
 ///
-/// `VPOPCNTDQ` is what inserts with choices gain most from, 17 % (`docs/DESIGN.md`). CPUs with AVX-512 and without it
+/// `VPOPCNTDQ` is what inserts with choices gain most from, 17 % (`docs/NOTEBOOK.md`, "Single keys of the Bloom family"). CPUs with AVX-512 and without it
 /// are those that run slower as long as they use 512 bits; they do with AVX2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512(());

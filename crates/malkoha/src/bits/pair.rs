@@ -2,7 +2,7 @@
 //!
 //! On x86-64 a pair is a vector, which every CPU of the family has. This is less for the number of instructions than
 //! for the room in the CPU: a lookup is one long chain of multiplications, and more keys are under way at a time if the
-//! end of their chains waits with the vectors, in a queue of its own (`docs/DESIGN.md`).
+//! end of their chains waits with the vectors, in a queue of its own (`docs/NOTEBOOK.md`, "What bounds a single lookup").
 
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "instructions that every CPU of the family has")]

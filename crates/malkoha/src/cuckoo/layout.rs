@@ -18,7 +18,7 @@ pub(crate) const MOST_SUBTABLE_BITS: u32 = 40;
 /// How far apart the two places of a key are, for kinds with signed offsets.
 ///
 /// Measured: loads are the same for all three down to about one part in a hundred of the threshold
-/// (`docs/DESIGN.md`, "How far offsets reach").
+/// (`docs/NOTEBOOK.md`, "How far offsets reach").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Offsets {
     /// Within 2^14 places, more in very large [dense](crate::Spec::dense) tables: both places lie on one or two large pages

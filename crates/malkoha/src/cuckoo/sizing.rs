@@ -2,7 +2,7 @@
 //!
 //! The tag is the narrowest whose rate holds. The number of slots follows from the load, with some to spare
 //! in small tables, where chance weighs more; the stash takes what remains. The constants come from
-//! measurements that `docs/DESIGN.md` describes under "Small tables" and "Small fingerprints".
+//! measurements that `docs/NOTEBOOK.md` describes under "Small tables" and "Small fingerprints".
 
 use crate::error::Error;
 use crate::key::draw::bits_needed;

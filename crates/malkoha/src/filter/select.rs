@@ -30,8 +30,8 @@ fn blocked(layout: &BlockedLayout, words: Words) -> Result<Box<dyn BloomEngine>,
     })
 }
 
-/// Cuckoo filters, by placement and table. Widths are numbers in fields; `docs/DESIGN.md` says what it would be
-/// worth to compile them in.
+/// Cuckoo filters, by placement and table. Widths are numbers in fields; `docs/NOTEBOOK.md`, "One kernel for
+/// every width", says what it would be worth to compile them in.
 fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn CuckooEngine>, Error> {
     Ok(match layout.kind {
         Kind::Classic(_) => Box::new(ClassicCuckoo::in_words(layout, words)?),

@@ -3,7 +3,7 @@
 //! Equal keys have equal hashes on every platform and in every version: what a key hashes to is part of the
 //! format. Bytes and strings go through XXH3-64 with a seed; integers go by value through a seeded bijection
 //! of the 64-bit numbers, so that two different integers never share a hash; a [`KeyHash`] made by the caller
-//! is taken as it is. `docs/DESIGN.md` says why these; the test vectors below pin them.
+//! is taken as it is. `docs/DESIGN.md`, "Hash", says why these; the test vectors below pin them.
 
 pub(crate) mod draw;
 

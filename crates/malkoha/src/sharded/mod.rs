@@ -58,7 +58,7 @@ pub(crate) const MOST_SHARDS: u32 = 4096;
 /// Shards fill unevenly, so that each has room for the fullest of them: about 6 standard deviations more than
 /// the mean, so that one filter in a million meets a fuller shard. At a million keys of the default kind 2
 /// shards take 0.6 %, 8 take 1.7 % and 64 take 5.6 % more memory than none; Bloom kinds, which refuse no key,
-/// 0.4 to 0.6 % at 64. The rate is kept: `docs/DESIGN.md`, "Shards".
+/// 0.4 to 0.6 % at 64. The rate is kept: `docs/NOTEBOOK.md`, "The price of shards".
 ///
 /// # Panics
 ///

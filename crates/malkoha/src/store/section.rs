@@ -209,7 +209,7 @@ impl<'a> Input<'a> {
         let bytes = size_of_val(words);
         self.need_section(name, bytes as u64)?;
         let mut hash = Xxh3::with_seed(before);
-        // Clearing the pages of a new table takes longer than reading and hashing it (docs/DESIGN.md, "Files"). So, of a
+        // Clearing the pages of a new table takes longer than reading and hashing it (docs/NOTEBOOK.md, "Opening with two threads"). So, of a
         // large one, another thread asks for the last five eighths of them while this one reads to the others: then
         // both end at about the same time.
         let front = if bytes < MANY_BYTES { 0 } else { words.len() / 8 * 3 };
