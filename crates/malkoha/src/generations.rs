@@ -68,7 +68,7 @@ pub(crate) struct Clock {
 /// assert_eq!(window.insert_unique("event 1"), Ok(Stored));
 /// assert_eq!(window.insert_unique("event 1"), Ok(Seen));
 /// for other in 0..1500u64 {
-///     window.insert_unique(&other).unwrap();
+///     window.insert_unique(&other)?;
 /// }
 /// assert_eq!(window.insert_unique("event 1"), Ok(Stored), "forgotten by now");
 /// # Ok::<(), malkoha::Error>(())
@@ -216,7 +216,7 @@ impl Generations {
     /// for now in (0..600).step_by(50) {
     ///     window.advance(now);
     ///     assert!(now == 0 || window.contains("session 7"));
-    ///     window.insert("session 7").unwrap();
+    ///     window.insert("session 7")?;
     /// }
     /// # Ok::<(), malkoha::Error>(())
     /// ```
@@ -345,7 +345,7 @@ impl Generations {
     /// use malkoha::{Generations, Level, Spec};
     /// let mut window = Generations::of_ticks(&Spec::new(300, 0.01), 4, 60)?;
     /// for key in 0..150u64 {
-    ///     window.insert_unique_at(&key, 0).unwrap();
+    ///     window.insert_unique_at(&key, 0)?;
     /// }
     /// let stats = window.stats();
     /// assert_eq!(stats.level, Level::Full, "100 were planned for the first 20 ticks");

@@ -1,7 +1,7 @@
 //! Membership filters that never lose a key.
 //!
-//! A filter answers "is this key in the set?" from a few bits per key: `false` is certain, `true` is wrong
-//! with a rate that you choose.
+//! A filter answers "is this key in the set?" from a few bits per key: `false` is certain, `true` is wrong at a rate
+//! that you choose.
 //!
 //! # Keys that come and go: the cuckoo family
 //!
@@ -9,14 +9,14 @@
 //! use malkoha::Spec;
 //!
 //! let mut filter = Spec::new(1_000_000, 0.001).build()?;
-//! filter.insert("cuckoo").unwrap();
+//! filter.insert("cuckoo")?;
 //! assert!(filter.contains("cuckoo"));
 //! assert!(filter.remove("cuckoo")?);
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! Inserts may be refused when the planned keys are in; a refused insert changes nothing. What is guaranteed,
-//! exactly, is said at [`Filter`].
+//! Once the planned keys are in, inserts may be refused; a refused insert changes nothing. [`Filter`] says exactly what
+//! is guaranteed.
 //!
 //! # Keys that only come, perhaps more than planned: the Bloom family
 //!
@@ -25,7 +25,7 @@
 //!
 //! let mut filter = Spec::new(1000, 0.001).kind(Kind::Blocked(2)).build()?;
 //! for key in 0..1500u64 {
-//!     filter.insert(&key).unwrap();
+//!     filter.insert(&key)?;
 //! }
 //! assert!(filter.contains(&1499u64), "never full; the rate rises instead");
 //! # Ok::<(), malkoha::Error>(())
@@ -42,25 +42,25 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! # Nobody knows how many keys
+//! # An unknown number of keys
 //!
 //! ```
 //! use malkoha::{Generations, Inserted, Spec};
 //!
-//! // Grows as need be, removes as before, and keeps its rate.
+//! // Grows when it must, still removes, and keeps its rate.
 //! let mut filter = Spec::new(1000, 0.001).growing().build()?;
-//! filter.insert_slice(&(0..50_000u64).collect::<Vec<_>>()).unwrap();
+//! filter.insert_slice(&(0..50_000u64).collect::<Vec<_>>())?;
 //! assert!(filter.remove(&17u64)?);
 //!
-//! // Remembers what came in the last 3600 ticks.
+//! // Remembers the keys of the last 3600 ticks.
 //! let mut events = Generations::of_ticks(&Spec::new(1000, 0.001), 4, 3600)?;
-//! assert_eq!(events.insert_unique_at("event 1", 0), Ok(Inserted::Stored));
-//! assert_eq!(events.insert_unique_at("event 1", 3000), Ok(Inserted::Seen));
+//! assert_eq!(events.insert_unique_at("event 1", 0)?, Inserted::Stored);
+//! assert_eq!(events.insert_unique_at("event 1", 3000)?, Inserted::Seen);
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! [`Spec::growing`] says what growth costs, [`Filter::double`] and [`Filter::rebuild_from`] are the
-//! alternatives; [`Generations`] says what a window guarantees.
+//! [`Spec::growing`] says what growth costs; [`Filter::double`] and [`Filter::rebuild_from`] are the alternatives.
+//! [`Generations`] says what a window guarantees.
 //!
 //! # Many threads at once
 //!
@@ -76,8 +76,8 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! [`Sharded`] takes `&self` for everything; lookups wait for no lookup, inserts only for those in the same
-//! shard.
+//! Every operation of [`Sharded`] takes `&self`. Lookups do not wait for each other; inserts wait only for those in the
+//! same shard.
 //!
 //! # Keeping and merging
 //!
@@ -86,16 +86,16 @@
 //!
 //! let spec = Spec::new(1000, 0.001);
 //! let (mut day, mut night) = (spec.build()?, spec.build()?);
-//! day.insert("malkoha").unwrap();
-//! night.insert("owl").unwrap();
+//! day.insert("malkoha")?;
+//! night.insert("owl")?;
 //! day.merge(&night)?;
 //! let bytes = day.to_bytes()?;
 //! assert!(Filter::from_bytes(&bytes)?.contains("owl"));
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! [`Filter::save`] and [`Filter::open`] do the same with files, [`Filter::map`] leaves the filter in its
-//! file. What was damaged, or was never a filter, is refused.
+//! [`Filter::save`] and [`Filter::open`] do the same with files; [`Filter::map`] leaves the filter in its file. Damaged
+//! files, and files that never were filters, are refused.
 //!
 //! # A value beside every key
 //!
@@ -110,7 +110,7 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! Every cuckoo kind can have values of 1 to 16 bits, at exactly so many more bits per slot.
+//! Every cuckoo kind can have values of 1 to 16 bits, for exactly that many more bits per slot.
 //!
 //! # Which kind
 //!
@@ -125,10 +125,9 @@
 //!
 //! # Where things are
 //!
-//! [`Spec`] is what you wish, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Sharded`]
-//! the same for many threads, [`Stats`] what it says of itself, [`metrics`] the same for Prometheus. [`Key`]
-//! is what can be stored. [`cuckoo`] and [`bloom`] have the typed filters for hashes in hand, [`theory`] the
-//! formulas.
+//! [`Spec`] is what you ask for, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Sharded`] the same
+//! for many threads, [`Stats`] what a filter says of itself. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have
+//! the typed filters for those who know the kind at compile time, [`theory`] has the formulas.
 
 pub mod bloom;
 pub mod cuckoo;

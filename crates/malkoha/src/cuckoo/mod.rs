@@ -82,7 +82,7 @@ pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
 /// let geometry = Spec::new(1000, 0.001).kind(Kind::Sorted).plan()?;
 /// let mut filter = SortedCuckoo::new(geometry.cuckoo().unwrap())?;
 /// let hasher = KeyHasher::new(1);
-/// filter.insert("malkoha".key_hash(&hasher)).unwrap();
+/// filter.insert("malkoha".key_hash(&hasher))?;
 /// assert!(filter.contains("malkoha".key_hash(&hasher)));
 /// assert!(filter.remove("malkoha".key_hash(&hasher)));
 /// assert!(filter.is_empty());

@@ -5,7 +5,7 @@
 /// ```
 /// use malkoha::{Kind, Spec};
 /// let mut filter = Spec::new(10_000, 0.001).kind(Kind::Blocked(2)).build()?;
-/// filter.insert_slice(&(0..10_000u64).collect::<Vec<_>>()).unwrap();
+/// filter.insert_slice(&(0..10_000u64).collect::<Vec<_>>())?;
 /// let fill = filter.fill()?;
 /// assert!(fill.share() < 0.5);
 /// assert!(fill.rate < 0.001);

@@ -25,7 +25,7 @@ impl Filter {
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).build()?;
     /// let keys: Vec<u64> = (0..100_000).collect();
-    /// filter.extend(&keys, 2).unwrap();
+    /// filter.extend(&keys, 2)?;
     /// assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
     /// # Ok::<(), malkoha::Error>(())
     /// ```
@@ -62,7 +62,7 @@ impl Filter {
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).build()?;
     /// let keys: Vec<u64> = (0..200_000).map(|key| key / 2).collect();
-    /// let stored = filter.extend_unique(&keys, 2).unwrap();
+    /// let stored = filter.extend_unique(&keys, 2)?;
     /// assert!(stored <= 100_000, "every key once");
     /// assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
     /// # Ok::<(), malkoha::Error>(())

@@ -23,7 +23,7 @@ impl Filter {
     /// let keys: Vec<u64> = (0..2000).collect();
     /// let mut filter = Spec::new(1000, 0.001).build_from(&keys[..1000])?;
     /// filter.double()?;
-    /// filter.insert_slice(&keys[1000..]).unwrap();
+    /// filter.insert_slice(&keys[1000..])?;
     /// assert!(keys.iter().all(|key| filter.contains(key)));
     /// assert_eq!(filter.geometry().keys(), 2000);
     /// assert!(filter.stats().predicted_rate < 0.002);

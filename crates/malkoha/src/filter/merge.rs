@@ -26,8 +26,8 @@ impl Filter {
     /// use malkoha::Spec;
     /// let spec = Spec::new(1000, 0.001);
     /// let (mut day, mut night) = (spec.build()?, spec.build()?);
-    /// day.insert("malkoha").unwrap();
-    /// night.insert("owl").unwrap();
+    /// day.insert("malkoha")?;
+    /// night.insert("owl")?;
     /// day.merge(&night)?;
     /// assert!(day.contains("malkoha") && day.contains("owl"));
     /// assert!(day.remove("owl")?);
@@ -49,8 +49,8 @@ impl Filter {
     /// use malkoha::Spec;
     /// let spec = Spec::new(1000, 0.001);
     /// let (mut day, mut night) = (spec.build()?, spec.build()?);
-    /// day.insert_slice(&["malkoha", "owl"]).unwrap();
-    /// night.insert_slice(&["owl", "nightjar"]).unwrap();
+    /// day.insert_slice(&["malkoha", "owl"])?;
+    /// night.insert_slice(&["owl", "nightjar"])?;
     /// day.merge_unique(&night)?;
     /// assert_eq!(day.len(), 3);
     /// # Ok::<(), malkoha::Error>(())

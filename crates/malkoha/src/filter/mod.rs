@@ -41,8 +41,8 @@ use crate::plan::Geometry;
 /// use malkoha::Spec;
 ///
 /// let mut filter = Spec::new(1000, 0.001).build()?;
-/// filter.insert("cuckoo").unwrap();
-/// filter.insert(&17u64).unwrap();
+/// filter.insert("cuckoo")?;
+/// filter.insert(&17u64)?;
 /// assert!(filter.contains("cuckoo"));
 /// assert!(filter.contains(&17u8), "integers count by value");
 /// assert!(filter.remove("cuckoo")?);
@@ -268,7 +268,7 @@ impl Filter {
     /// ```
     /// let mut filter = malkoha::Spec::new(1000, 0.001).growing().build()?;
     /// let keys: Vec<u64> = (0..20_000).collect();
-    /// filter.insert_slice(&keys).unwrap();
+    /// filter.insert_slice(&keys)?;
     /// let before = filter.stats().memory_bytes;
     /// filter.remove_slice(&keys[..15_000])?;
     /// filter.compact()?;

@@ -20,7 +20,7 @@ impl Filter {
     /// use malkoha::Spec;
     /// let mut filter = Spec::new(100, 0.001).growing().build()?;
     /// let keys: Vec<u64> = (0..5000).collect();
-    /// filter.insert_slice(&keys).unwrap();
+    /// filter.insert_slice(&keys)?;
     /// let rebuilt = filter.rebuild_from(&keys, 8000)?;
     /// assert_eq!((filter.stats().links.len(), rebuilt.stats().links.len()), (6, 1));
     /// assert!(rebuilt.contains_slice(&keys).into_iter().all(|found| found));

@@ -46,7 +46,7 @@ impl fmt::Display for Level {
 ///
 /// ```
 /// let mut filter = malkoha::Spec::new(1000, 0.01).build()?;
-/// filter.insert_slice(&(0..900u64).collect::<Vec<_>>()).unwrap();
+/// filter.insert_slice(&(0..900u64).collect::<Vec<_>>())?;
 /// let stats = filter.stats();
 /// assert_eq!(stats.items, 900);
 /// assert!(stats.head_room >= 100);

@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// ```
 /// use malkoha::{KeyHash, Spec};
 /// let mut filter = Spec::new(100, 0.01).build()?;
-/// filter.insert(&KeyHash::from_raw(0x9E37_79B9_7F4A_7C15)).unwrap();
+/// filter.insert(&KeyHash::from_raw(0x9E37_79B9_7F4A_7C15))?;
 /// assert!(filter.contains(&KeyHash::from_raw(0x9E37_79B9_7F4A_7C15)));
 /// # Ok::<(), malkoha::Error>(())
 /// ```
@@ -155,7 +155,7 @@ pub(crate) const fn mix(mut z: u64) -> u64 {
 ///
 /// let ada = User { id: 1, name: "Ada".into() };
 /// let mut filter = Spec::new(100, 0.01).build()?;
-/// filter.insert(&ada).unwrap();
+/// filter.insert(&ada)?;
 /// assert!(filter.contains(&1u32), "{} has number 1", ada.name);
 /// # Ok::<(), malkoha::Error>(())
 /// ```

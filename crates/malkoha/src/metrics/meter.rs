@@ -19,7 +19,7 @@ use super::readings::{BUCKETS, Latency, Readings};
 ///
 /// let mut filter = Spec::new(1000, 0.01).build()?;
 /// let store: Vec<u64> = (0..1000).collect();
-/// filter.insert_slice(&store).unwrap();
+/// filter.insert_slice(&store)?;
 ///
 /// let meter = Meter::new(1);
 /// for key in 0..100_000u64 {

@@ -13,7 +13,7 @@
 //! use malkoha::{Spec, metrics::Exposition};
 //!
 //! let mut filter = Spec::new(1000, 0.001).build()?;
-//! filter.insert("cuckoo").unwrap();
+//! filter.insert("cuckoo")?;
 //! let mut exposition = Exposition::new();
 //! exposition.add(&[("filter", "birds")], &filter.stats())?;
 //! let text = exposition.to_string();

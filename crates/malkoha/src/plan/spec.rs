@@ -26,7 +26,7 @@ pub(crate) enum Given {
 ///
 /// // A million keys, one false positive in a thousand, the kind that serves best.
 /// let mut filter = Spec::new(1_000_000, 0.001).build()?;
-/// filter.insert("malkoha").unwrap();
+/// filter.insert("malkoha")?;
 /// assert!(filter.contains("malkoha"));
 ///
 /// // What would it cost otherwise? Planning allocates nothing.
@@ -223,7 +223,7 @@ impl Spec {
     /// use malkoha::Spec;
     /// let mut filter = Spec::new(1000, 0.001).growing().build()?;
     /// for key in 0..20_000u64 {
-    ///     filter.insert(&key).unwrap();
+    ///     filter.insert(&key)?;
     /// }
     /// assert!((0..20_000u64).all(|key| filter.contains(&key)));
     /// assert!(filter.remove(&7u64)?);

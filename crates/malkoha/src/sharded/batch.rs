@@ -95,7 +95,7 @@ impl Sharded {
     ///
     /// ```
     /// let filter = malkoha::Spec::new(1000, 1e-6).sharded(4).build()?;
-    /// filter.insert_slice(&["cuckoo", "koel"]).unwrap();
+    /// filter.insert_slice(&["cuckoo", "koel"])?;
     /// assert_eq!(filter.contains_slice(&["cuckoo", "owl", "koel"]), [true, false, true]);
     /// # Ok::<(), malkoha::Error>(())
     /// ```

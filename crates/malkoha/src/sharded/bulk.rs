@@ -43,7 +43,7 @@ impl Sharded {
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).sharded(8).build()?;
     /// let keys: Vec<u64> = (0..100_000).collect();
-    /// filter.extend(&keys, 2).unwrap();
+    /// filter.extend(&keys, 2)?;
     /// assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
     /// # Ok::<(), malkoha::Error>(())
     /// ```
@@ -63,7 +63,7 @@ impl Sharded {
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(1000, 0.001).sharded(8).build()?;
-    /// filter.extend_from_stream((0..1000u64).map(|i| i * i), 2).unwrap();
+    /// filter.extend_from_stream((0..1000u64).map(|i| i * i), 2)?;
     /// assert!(filter.contains(&144u64));
     /// # Ok::<(), malkoha::Error>(())
     /// ```

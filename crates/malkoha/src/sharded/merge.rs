@@ -17,8 +17,8 @@ impl Sharded {
     /// use malkoha::Spec;
     /// let spec = Spec::new(1000, 0.001).sharded(4);
     /// let (mut day, night) = (spec.build()?, spec.build()?);
-    /// day.insert("malkoha").unwrap();
-    /// night.insert("owl").unwrap();
+    /// day.insert("malkoha")?;
+    /// night.insert("owl")?;
     /// day.merge(&night)?;
     /// assert!(day.contains("malkoha") && day.contains("owl"));
     /// # Ok::<(), malkoha::Error>(())

@@ -214,7 +214,7 @@ impl Sharded {
     ///
     /// ```
     /// let filter = malkoha::Spec::new(10_000, 0.001).sharded(8).build()?;
-    /// filter.insert_slice(&(0..5000u64).collect::<Vec<_>>()).unwrap();
+    /// filter.insert_slice(&(0..5000u64).collect::<Vec<_>>())?;
     /// let stats = filter.stats();
     /// assert_eq!(stats.items, 5000);
     /// assert!(stats.head_room >= 5000);

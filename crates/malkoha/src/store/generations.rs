@@ -25,7 +25,7 @@ impl Generations {
     /// let path = folder.join("events.window");
     ///
     /// let mut window = Generations::of_keys(&Spec::new(1000, 0.001), 4)?;
-    /// window.insert_unique("event 1").unwrap();
+    /// window.insert_unique("event 1")?;
     /// window.save(&path)?;
     /// assert!(Generations::open(&path)?.contains("event 1"));
     /// # std::fs::remove_dir_all(&folder).unwrap();

@@ -44,7 +44,7 @@ use super::section::{Input, MANY_BYTES, verify_section};
 /// std::fs::create_dir_all(&folder).unwrap();
 /// let path = folder.join("birds.filter");
 /// let mut filter = Spec::new(1000, 0.001).build()?;
-/// filter.insert("malkoha").unwrap();
+/// filter.insert("malkoha")?;
 /// filter.save(&path)?;
 ///
 /// // SAFETY: nobody else knows of this file.

@@ -109,7 +109,7 @@ impl Filter {
     /// let path = folder.join("birds.filter");
     ///
     /// let mut filter = Spec::new(1000, 0.001).build()?;
-    /// filter.insert("malkoha").unwrap();
+    /// filter.insert("malkoha")?;
     /// filter.save(&path)?;
     /// let again = Filter::open(&path)?;
     /// assert!(again.contains("malkoha") && again == filter);
@@ -134,7 +134,7 @@ impl Filter {
     /// ```
     /// use malkoha::{Filter, Spec};
     /// let mut filter = Spec::new(1000, 0.001).build()?;
-    /// filter.insert("malkoha").unwrap();
+    /// filter.insert("malkoha")?;
     /// let mut bytes = filter.to_bytes()?;
     /// assert!(Filter::from_bytes(&bytes)? == filter);
     /// bytes[600] ^= 1;

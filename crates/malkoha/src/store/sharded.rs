@@ -21,7 +21,7 @@ impl Sharded {
     /// let path = std::env::temp_dir().join(format!("malkoha-doc-sharded-{}", std::process::id()));
     ///
     /// let filter = Spec::new(1000, 0.001).sharded(4).build()?;
-    /// filter.insert("malkoha").unwrap();
+    /// filter.insert("malkoha")?;
     /// filter.save(&path)?;
     /// let again = Sharded::open(&path)?;
     /// assert!(again.contains("malkoha") && again == filter);
@@ -42,7 +42,7 @@ impl Sharded {
     /// ```
     /// use malkoha::{Sharded, Spec};
     /// let filter = Spec::new(1000, 0.001).sharded(4).build()?;
-    /// filter.insert("malkoha").unwrap();
+    /// filter.insert("malkoha")?;
     /// assert!(Sharded::from_bytes(&filter.to_bytes()?)? == filter);
     /// # Ok::<(), malkoha::Error>(())
     /// ```

@@ -28,7 +28,7 @@ impl Filter {
     ///     (0..3u64).map(|i| spec.build_from(&Vec::from_iter(1000 * i..1000 * (i + 1)))).collect::<Result<_, _>>()?;
     /// let mut all = parts[0].merge_into_chain(&[&parts[1], &parts[2]])?;
     /// assert!(all.stats().predicted_rate <= 0.0003);
-    /// all.insert_slice(&(3000..9000u64).collect::<Vec<_>>()).unwrap();
+    /// all.insert_slice(&(3000..9000u64).collect::<Vec<_>>())?;
     /// assert!((0..9000u64).all(|key| all.contains(&key)));
     /// assert!(all.stats().predicted_rate <= all.geometry().rate());
     /// assert!((all.geometry().rate() - 0.0004).abs() < 1e-12, "4/3 of the sum");
