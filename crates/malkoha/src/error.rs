@@ -270,13 +270,6 @@ pub enum Error {
         /// What the system says; also the [`source`](core::error::Error::source) of this error.
         source: SystemError,
     },
-    /// A label cannot be written into a page of metrics.
-    Label {
-        /// The label.
-        name: String,
-        /// What is wrong with it, and what to do.
-        what: &'static str,
-    },
 }
 
 impl fmt::Display for Error {
@@ -369,7 +362,6 @@ impl fmt::Display for Error {
             Self::Io { operation, path, source } => {
                 write!(f, "could not {operation} {}: {}", path.display(), source.kind())
             }
-            Self::Label { name, what } => write!(f, "the label {name:?} {what}"),
         }
     }
 }

@@ -131,7 +131,6 @@
 
 pub mod bloom;
 pub mod cuckoo;
-pub mod metrics;
 pub mod theory;
 
 mod bits;

@@ -1,4 +1,4 @@
-//! The examples `pattern_*`: each asserts what it shows, and is run here.
+//! The examples `first_steps` and `pattern_*`: each asserts what it shows, and is run here.
 
 macro_rules! patterns {
     ($($name:ident $path:literal),* $(,)?) => {$(
@@ -14,8 +14,8 @@ macro_rules! patterns {
 }
 
 patterns! {
-    block_list "../examples/pattern_block_list.rs",
     cache_admission "../examples/pattern_cache_admission.rs",
+    first_steps "../examples/first_steps.rs",
     distributed_dedup "../examples/pattern_distributed_dedup.rs",
     per_file "../examples/pattern_per_file.rs",
     read_path "../examples/pattern_read_path.rs",

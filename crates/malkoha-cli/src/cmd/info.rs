@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use malkoha::Filter;
-use malkoha::metrics::Exposition;
+use malkoha_metrics::Exposition;
 use serde_json::{Value, json};
 
 use crate::cli::InfoArgs;

@@ -2,15 +2,15 @@
 //! exact list, which is large and slow.
 //!
 //! ```text
-//! cargo run -p malkoha --example pattern_block_list
+//! cargo run -p malkoha-metrics --example pattern_block_list
 //! ```
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::sync::RwLock;
 
-use malkoha::metrics::Meter;
 use malkoha::{Error, KeyHasher, Sharded, Spec};
+use malkoha_metrics::Meter;
 
 struct BlockList {
     filter: Sharded,
@@ -86,7 +86,7 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     assert!((most / 2..most + most / 2).all(|number| list.is_blocked(evil(number))));
     assert_eq!(list.filter.len(), u64::from(most), "the filter is no fuller than before");
 
-    if let Some(estimate) = list.meter.readings().and_then(|readings| readings.false_positive_estimate()) {
+    if let Some(estimate) = list.meter.readings().false_positive_estimate() {
         assert!(estimate < 1.3 * rate, "{estimate}");
     }
     Ok(())

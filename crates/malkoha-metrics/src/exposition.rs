@@ -6,10 +6,9 @@
 
 use core::fmt;
 
-use crate::error::Error;
-use crate::filter::Stats;
+use malkoha::Stats;
 
-use super::{Meter, Readings};
+use crate::{LabelError, Meter, Readings};
 
 /// A figure that every filter has.
 struct Figure {
@@ -93,7 +92,8 @@ struct Entry {
 /// | `cf_lookup_latency_seconds` | histogram | the same in full |
 ///
 /// ```
-/// use malkoha::{Spec, metrics::{Exposition, Meter}};
+/// use malkoha::Spec;
+/// use malkoha_metrics::{Exposition, Meter};
 ///
 /// let (users, events) = (Spec::new(1000, 0.001).build()?, Spec::new(5000, 0.01).sharded(4).build()?);
 /// let meter = Meter::new(64);
@@ -101,7 +101,7 @@ struct Entry {
 /// exposition.add(&[("filter", "users"), ("zone", "a")], &users.stats())?;
 /// exposition.add_metered(&[("filter", "events"), ("zone", "a")], &events.stats(), &meter)?;
 /// assert!(exposition.to_string().contains("cf_false_positive_target{filter=\"events\",zone=\"a\"} 0.01\n"));
-/// # Ok::<(), malkoha::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Exposition {
@@ -117,7 +117,7 @@ impl Exposition {
 
     /// Adds a filter. Labels tell filters apart: names of letters, digits and underscores, any text as
     /// values.
-    pub fn add(&mut self, labels: &[(&str, &str)], stats: &Stats) -> Result<(), Error> {
+    pub fn add(&mut self, labels: &[(&str, &str)], stats: &Stats) -> Result<(), LabelError> {
         self.push(labels, stats, None)
     }
 
@@ -127,8 +127,8 @@ impl Exposition {
         labels: &[(&str, &str)],
         stats: &Stats,
         meter: &Meter,
-    ) -> Result<(), Error> {
-        self.push(labels, stats, meter.readings())
+    ) -> Result<(), LabelError> {
+        self.push(labels, stats, Some(meter.readings()))
     }
 
     fn push(
@@ -136,13 +136,13 @@ impl Exposition {
         labels: &[(&str, &str)],
         stats: &Stats,
         readings: Option<Readings>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), LabelError> {
         let mut sorted = labels.to_vec();
         sorted.sort_unstable();
         for (at, (name, _)) in sorted.iter().enumerate() {
             check_name(name)?;
             if sorted[..at].iter().any(|(other, _)| other == name) {
-                return Err(Error::Label { name: (*name).to_owned(), what: "is there twice; give it once" });
+                return Err(LabelError { name: (*name).to_owned(), what: "is there twice; give it once" });
             }
         }
         let texts: Vec<String> =
@@ -150,7 +150,7 @@ impl Exposition {
         let labels = texts.join(",");
         if self.entries.iter().any(|entry| entry.labels == labels) {
             let what = "does not tell this filter from another; give each filter labels of its own";
-            return Err(Error::Label { name: labels, what });
+            return Err(LabelError { name: labels, what });
         }
         self.entries.push(Entry { labels, stats: stats.clone(), readings });
         Ok(())
@@ -263,8 +263,8 @@ fn escaped(value: &str) -> String {
 }
 
 /// Refuses names that OpenMetrics or this page gives another meaning.
-fn check_name(name: &str) -> Result<(), Error> {
-    let refuse = |what| Err(Error::Label { name: name.to_owned(), what });
+fn check_name(name: &str) -> Result<(), LabelError> {
+    let refuse = |what| Err(LabelError { name: name.to_owned(), what });
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || !name.chars().all(word) || name.starts_with(|c: char| c.is_ascii_digit()) {
         return refuse("is no name of a label; take letters, digits and underscores, not a digit first");

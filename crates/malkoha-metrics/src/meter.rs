@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::time::Instant;
 
-use super::readings::{BUCKETS, Latency, Readings};
+use crate::readings::{BUCKETS, Latency, Readings};
 
 /// Stands beside a filter, of whichever type, and measures one lookup in so many.
 ///
@@ -15,7 +15,8 @@ use super::readings::{BUCKETS, Latency, Readings};
 /// of lookups is that of the metered ones.
 ///
 /// ```
-/// use malkoha::{Spec, metrics::Meter};
+/// use malkoha::Spec;
+/// use malkoha_metrics::Meter;
 ///
 /// let mut filter = Spec::new(1000, 0.01).build()?;
 /// let store: Vec<u64> = (0..1000).collect();
@@ -28,11 +29,8 @@ use super::readings::{BUCKETS, Latency, Readings};
 ///         if store.binary_search(&key).is_ok() { meter.confirm() } else { meter.refute() }
 ///     }
 /// }
-/// // Without the feature "metrics" a meter reads nothing.
-/// if let Some(readings) = meter.readings() {
-///     let estimate = readings.false_positive_estimate().unwrap();
-///     assert!((0.005..0.011).contains(&estimate));
-/// }
+/// let estimate = meter.readings().false_positive_estimate().unwrap();
+/// assert!((0.005..0.011).contains(&estimate));
 /// # Ok::<(), malkoha::Error>(())
 /// ```
 #[derive(Debug)]
@@ -90,20 +88,20 @@ impl Meter {
         self.refuted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was seen so far; `None` without the feature "metrics".
+    /// What was seen so far.
     #[must_use]
-    pub fn readings(&self) -> Option<Readings> {
+    pub fn readings(&self) -> Readings {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let counts = core::array::from_fn(|at| load(&self.counts[at]));
         let latency = Latency { counts, sum: Duration::from_nanos(load(&self.nanoseconds)) };
-        Some(Readings {
+        Readings {
             lookups: load(&self.lookups),
             sampled: latency.count(),
             sampled_yes: load(&self.sampled_yes),
             confirmed: load(&self.confirmed),
             refuted: load(&self.refuted),
             latency,
-        })
+        }
     }
 }
 
@@ -127,7 +125,7 @@ mod tests {
                 });
             }
         });
-        let seen = meter.readings().unwrap();
+        let seen = meter.readings();
         assert_eq!((seen.lookups, seen.sampled, seen.latency.count()), (4000, 1000, 1000));
         assert_eq!((seen.confirmed, seen.refuted), (4, 4));
         assert!(seen.sampled_yes > 0 && seen.sampled_yes < 1000);
@@ -141,7 +139,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(2));
             true
         });
-        let p99 = meter.readings().unwrap().latency.quantile(0.99);
+        let p99 = meter.readings().latency.quantile(0.99);
         assert!(p99.is_none_or(|p99| p99 >= Duration::from_millis(2)), "{p99:?}");
     }
 }

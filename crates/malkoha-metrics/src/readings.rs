@@ -3,20 +3,19 @@
 use core::time::Duration;
 
 /// Buckets of the histogram: up to 2^5 ns, 2^6 ns, .. 2^24 ns, which is 17 ms, and whatever took longer.
-pub(super) const BUCKETS: usize = 21;
+pub(crate) const BUCKETS: usize = 21;
 const FIRST_BITS: usize = 5;
 
 /// How long sampled lookups took, by powers of two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    pub(super) counts: [u64; BUCKETS],
-    pub(super) sum: Duration,
+    pub(crate) counts: [u64; BUCKETS],
+    pub(crate) sum: Duration,
 }
 
 impl Latency {
     /// The bucket of a lookup that took so long.
-    #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "for meters"))]
-    pub(super) fn bucket(nanoseconds: u64) -> usize {
+    pub(crate) fn bucket(nanoseconds: u64) -> usize {
         let bits = (u64::BITS - nanoseconds.saturating_sub(1).leading_zeros()) as usize;
         bits.saturating_sub(FIRST_BITS).min(BUCKETS - 1)
     }
@@ -43,7 +42,7 @@ impl Latency {
     /// long. `None` if nothing was measured, or if it is beyond the last end, 17 ms.
     ///
     /// ```
-    /// let nothing = malkoha::metrics::Latency::default();
+    /// let nothing = malkoha_metrics::Latency::default();
     /// assert_eq!(nothing.quantile(0.99), None);
     /// ```
     #[must_use]
@@ -58,7 +57,7 @@ impl Latency {
     }
 }
 
-/// What a [`Meter`](super::Meter) has seen so far.
+/// What a [`Meter`](crate::Meter) has seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Readings {
     /// Lookups asked.
@@ -84,7 +83,7 @@ impl Readings {
     /// at all of them or at some; every no is right.
     ///
     /// ```
-    /// use malkoha::metrics::Readings;
+    /// use malkoha_metrics::Readings;
     /// // 50 of 1000 lookups said yes; of 10 that were looked at, 2 were wrong: 10 in 960 absent keys.
     /// let seen = Readings { sampled: 1000, sampled_yes: 50, confirmed: 8, refuted: 2, ..Readings::default() };
     /// assert!((seen.false_positive_estimate().unwrap() - 10.0 / 960.0).abs() < 1e-12);
