@@ -14,8 +14,8 @@ use anyhow::{Result, anyhow};
 use malkoha::{Filter, Full, KeyHash};
 
 use crate::adjustable::Adjustable;
-use crate::input::{Keys, Source};
-use crate::pipeline;
+use crate::input::Source;
+use crate::pipeline::{self, Worked};
 use crate::tally::Tally;
 
 /// Hashes that are stored at once: so many that several fall into every part of a large table that fits the
@@ -35,7 +35,8 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
             store(filter, batches, threads, copies).inspect_err(|_| stop.now())
         });
         let mut batch = Vec::new();
-        let collect = |keys: &mut Keys| {
+        let mut collect = |worked: &mut Worked| {
+            let keys = &worked.keys;
             skipped += keys.skipped;
             batch.extend_from_slice(&keys.hashes);
             if batch.len() < enough {
@@ -43,8 +44,8 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
             }
             full_batches.send(std::mem::take(&mut batch)).map_err(|_| anyhow!("storing has ended"))
         };
-        let work = |block: &mut Vec<u8>, keys: &mut Keys| keys.read(block, keying, &hasher);
-        let read = pipeline::run(source, threads, work, collect);
+        let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.keys.read(block, keying, &hasher);
+        let read = pipeline::run(source, threads, &work, &mut collect);
         if read.is_ok() {
             // If nobody takes it, storing has ended with an error of its own.
             let _ = full_batches.send(batch);

@@ -8,52 +8,69 @@
 //!
 //! Channels are bounded: nobody runs far ahead of the others, whatever the length of the input. Blocks and
 //! results stay with their threads, so that after the first few nothing is allocated any more.
+//!
+//! There is one type of results, and work and sink are called through pointers, once for a block: threads and
+//! channels are compiled once for all subcommands.
 
-use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
-use crate::input::Source;
+use crate::input::{Keys, Source};
 
 /// Results of one thread that may wait for the sink.
 const WAITING: usize = 2;
+
+/// What is done with a block, on any thread.
+type Work<'a> = dyn Fn(&mut Vec<u8>, &mut Worked) + Sync + 'a;
+
+/// What became of a block. A subcommand uses the fields that it needs.
+#[derive(Default)]
+pub(crate) struct Worked {
+    pub(crate) keys: Keys,
+    /// Whether a key is wanted, for each.
+    pub(crate) answers: Vec<bool>,
+    /// How many are.
+    pub(crate) matched: u64,
+    /// Text of keys.
+    pub(crate) text: Vec<u8>,
+}
 
 /// Runs every block of a source through `work`, on so many threads, and the results through `sink` in the
 /// order of the input. Stops at the first error, even if the input is idle.
 ///
 /// `work` finds in its result what the sink has left of an earlier one, and may take the block away.
-pub(crate) fn run<R: Default + Send>(
+pub(crate) fn run(
     source: Source,
     threads: usize,
-    work: impl Fn(&mut Vec<u8>, &mut R) + Sync,
-    mut sink: impl FnMut(&mut R) -> Result<()>,
+    work: &Work,
+    sink: &mut dyn FnMut(&mut Worked) -> Result<()>,
 ) -> Result<()> {
     if threads <= 1 {
         return run_alone(source, work, sink);
     }
     let stop = source.stop();
     let source = Mutex::new(Some(source));
+    // For each thread, the results that the sink has done with.
+    let used: Vec<_> = (0..threads).map(|_| Mutex::default()).collect();
     // Which thread took the next block.
     let (order, turns) = sync_channel(threads * WAITING);
     std::thread::scope(|scope| {
         let mut lanes = Vec::new();
-        for thread in 0..threads {
+        for (thread, used) in used.iter().enumerate() {
             let (results, done) = sync_channel(WAITING);
-            let (give_back, used) = channel();
-            lanes.push((done, give_back));
+            lanes.push((done, used));
             let worker = Worker { thread, source: &source, order: order.clone(), results, used };
-            let work = &work;
             scope.spawn(move || worker.run(work));
         }
         drop(order);
         // Dropping the receivers, at the end or after an error, ends the threads.
         let ended = turns.into_iter().try_for_each(|thread: usize| {
-            let (done, give_back) = &lanes[thread];
+            let (done, used) = &lanes[thread];
             let mut result = done.recv().context("a thread ended before its work did")??;
             sink(&mut result)?;
-            // A thread that has ended needs it no more.
-            let _ = give_back.send(result);
+            used.lock().unwrap_or_else(PoisonError::into_inner).push(result);
             Ok(())
         });
         if ended.is_err() {
@@ -63,12 +80,8 @@ pub(crate) fn run<R: Default + Send>(
     })
 }
 
-fn run_alone<R: Default>(
-    mut source: Source,
-    work: impl Fn(&mut Vec<u8>, &mut R),
-    mut sink: impl FnMut(&mut R) -> Result<()>,
-) -> Result<()> {
-    let (mut block, mut result) = (Vec::new(), R::default());
+fn run_alone(mut source: Source, work: &Work, sink: &mut dyn FnMut(&mut Worked) -> Result<()>) -> Result<()> {
+    let (mut block, mut result) = (Vec::new(), Worked::default());
     while source.next(&mut block)? {
         work(&mut block, &mut result);
         sink(&mut result)?;
@@ -77,22 +90,23 @@ fn run_alone<R: Default>(
 }
 
 /// One of the threads, and what it shares with the others.
-struct Worker<'a, R> {
+struct Worker<'a> {
     thread: usize,
     source: &'a Mutex<Option<Source>>,
     order: SyncSender<usize>,
-    results: SyncSender<Result<R>>,
+    results: SyncSender<Result<Worked>>,
     /// Results that the sink has done with.
-    used: Receiver<R>,
+    used: &'a Mutex<Vec<Worked>>,
 }
 
-impl<R: Default> Worker<'_, R> {
+impl Worker<'_> {
     /// Works until there are no more blocks or nobody wants the results.
-    fn run(self, work: &impl Fn(&mut Vec<u8>, &mut R)) {
+    fn run(self, work: &Work) {
         let mut block = Vec::new();
         while let Some(read) = self.read(&mut block) {
             let result = read.map(|()| {
-                let mut result = self.used.try_recv().unwrap_or_default();
+                let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let mut result = used.unwrap_or_default();
                 work(&mut block, &mut result);
                 result
             });
@@ -151,11 +165,12 @@ mod tests {
         let expected = std::fs::read(&lines.0).unwrap();
         for threads in [1, 2, 3, 8] {
             let mut got = Vec::new();
-            let sink = |block: &mut Vec<u8>| {
-                got.append(block);
+            let work = |block: &mut Vec<u8>, worked: &mut Worked| std::mem::swap(block, &mut worked.text);
+            let mut sink = |worked: &mut Worked| {
+                got.append(&mut worked.text);
                 Ok(())
             };
-            run(lines.source(), threads, std::mem::swap, sink).unwrap();
+            run(lines.source(), threads, &work, &mut sink).unwrap();
             assert!(got == expected, "{threads} threads");
         }
     }
@@ -165,15 +180,10 @@ mod tests {
         let lines = Lines::new("sink", 300_000);
         for threads in [1, 4] {
             let mut calls = 0;
-            let ended = run(
-                lines.source(),
-                threads,
-                |_, ()| (),
-                |()| {
-                    calls += 1;
-                    anyhow::bail!("enough")
-                },
-            );
+            let ended = run(lines.source(), threads, &|_, _| (), &mut |_| {
+                calls += 1;
+                anyhow::bail!("enough")
+            });
             assert_eq!(ended.unwrap_err().to_string(), "enough");
             assert_eq!(calls, 1);
         }
@@ -186,15 +196,10 @@ mod tests {
         for threads in [1, 4] {
             let source = Source::new(&inputs, None, None, ProgressBar::hidden());
             let mut blocks = 0;
-            let ended = run(
-                source,
-                threads,
-                |_, ()| (),
-                |()| {
-                    blocks += 1;
-                    Ok(())
-                },
-            );
+            let ended = run(source, threads, &|_, _| (), &mut |_| {
+                blocks += 1;
+                Ok(())
+            });
             assert!(format!("{:#}", ended.unwrap_err()).contains("cannot open no such file"));
             assert_eq!(blocks, 1);
         }

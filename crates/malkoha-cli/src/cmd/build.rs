@@ -10,13 +10,14 @@ use crate::cli::BuildArgs;
 use crate::cmd::{Outcome, threads};
 use crate::filling::{fill, is_full};
 use crate::hyperloglog::HyperLogLog;
-use crate::input::{self, Keys, Source, kmers};
+use crate::input::{self, Source, kmers};
 use crate::message::say;
 use crate::output::Output;
+use crate::pipeline::{self, Worked};
 use crate::report::Report;
 use crate::tally::Tally;
 use crate::units::grouped;
-use crate::{filter_file, pipeline, progress};
+use crate::{filter_file, progress};
 
 /// Standard errors by which a filter is larger than the estimate of its keys.
 const STANDARD_ERRORS: f64 = 4.0;
@@ -148,9 +149,9 @@ impl Build<'_> {
     /// Shows the hashes of all keys, in the order of the input.
     fn each(&self, source: Source, mut look: impl FnMut(&[KeyHash])) -> Result<()> {
         let (keying, hasher) = (source.keying(), KeyHasher::new(kmers::seed(self.args.input.kmer)));
-        let work = |block: &mut Vec<u8>, keys: &mut Keys| keys.read(block, keying, &hasher);
-        pipeline::run(source, self.threads, work, |keys| {
-            look(&keys.hashes);
+        let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.keys.read(block, keying, &hasher);
+        pipeline::run(source, self.threads, &work, &mut |worked| {
+            look(&worked.keys.hashes);
             Ok(())
         })
     }

@@ -7,14 +7,15 @@ use malkoha::Inserted;
 
 use crate::cli::{DedupArgs, Format};
 use crate::cmd::{Outcome, threads};
-use crate::input::{self, Keys, Source};
+use crate::input::{self, Source};
 use crate::message::say;
 use crate::output::Output;
+use crate::pipeline::{self, Worked};
+use crate::progress;
 use crate::report::Report;
 use crate::seen::Seen;
 use crate::tally::Tally;
 use crate::units::{grouped, short_bytes};
-use crate::{pipeline, progress};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
@@ -25,12 +26,12 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let format = if args.nul { Format::Nul } else { Format::Lines };
     let source = Source::new(&inputs, Some(format), None, bar.clone());
     let (keying, hasher) = (source.keying(), seen.hasher());
-    let work = |block: &mut Vec<u8>, (text, keys): &mut (Vec<u8>, Keys)| {
-        keys.read(block, keying, &hasher);
-        std::mem::swap(block, text);
+    let work = |block: &mut Vec<u8>, worked: &mut Worked| {
+        worked.keys.read(block, keying, &hasher);
+        std::mem::swap(block, &mut worked.text);
     };
     let (mut out, mut tally, mut answers) = (Output::new(), Tally::default(), Vec::new());
-    pipeline::run(source, threads(args.threads), work, |(text, keys)| {
+    pipeline::run(source, threads(args.threads), &work, &mut |Worked { text, keys, .. }| {
         answers.clear();
         seen.remember(&keys.hashes, &mut answers)?;
         let stored = answers.iter().filter(|answer| **answer == Inserted::Stored).count() as u64;

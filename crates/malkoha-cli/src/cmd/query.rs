@@ -4,22 +4,12 @@ use anyhow::Result;
 
 use crate::cli::QueryArgs;
 use crate::cmd::{Outcome, threads};
-use crate::input::{self, Keys};
+use crate::input;
 use crate::message::say;
 use crate::output::Output;
+use crate::pipeline::{self, Worked};
 use crate::units::grouped;
-use crate::{filter_file, pipeline, progress};
-
-/// What the filter says of the keys of a block.
-#[derive(Default)]
-struct Answered {
-    keys: Keys,
-    /// Whether each is to be printed.
-    answers: Vec<bool>,
-    matched: u64,
-    /// The text of those that are.
-    text: Vec<u8>,
-}
+use crate::{filter_file, progress};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
@@ -29,8 +19,8 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
     let bar = progress::bar(&inputs, "asking", input.quiet || !args.count);
     let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
     let (keying, hasher) = (source.keying(), *filter.hasher());
-    let work = |block: &mut Vec<u8>, answered: &mut Answered| {
-        let Answered { keys, answers, matched, text } = answered;
+    let work = |block: &mut Vec<u8>, worked: &mut Worked| {
+        let Worked { keys, answers, matched, text } = worked;
         keys.read(block, keying, &hasher);
         answers.resize(keys.hashes.len(), false);
         filter.contains_slice_into(&keys.hashes, answers);
@@ -50,11 +40,11 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
         }
     };
     let (mut out, mut matched, mut skipped) = (Output::new(), 0, 0);
-    pipeline::run(source, threads(input.threads), work, |answered| {
-        matched += answered.matched;
-        skipped += answered.keys.skipped;
-        out.write(&answered.text)?;
-        if answered.matched > 0 { out.flush() } else { Ok(()) }
+    pipeline::run(source, threads(input.threads), &work, &mut |worked| {
+        matched += worked.matched;
+        skipped += worked.keys.skipped;
+        out.write(&worked.text)?;
+        if worked.matched > 0 { out.flush() } else { Ok(()) }
     })?;
     bar.finish_and_clear();
     if args.count {

@@ -4,11 +4,12 @@ use anyhow::Result;
 
 use crate::cli::ChangeArgs;
 use crate::cmd::{Outcome, threads};
-use crate::input::{self, Keys};
+use crate::input;
 use crate::output::Output;
+use crate::pipeline::{self, Worked};
 use crate::report::Report;
 use crate::units::grouped;
-use crate::{filter_file, pipeline, progress};
+use crate::{filter_file, progress};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
@@ -24,8 +25,8 @@ pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
     let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
     let (keying, hasher) = (source.keying(), *filter.hasher());
     let (mut read, mut removed) = (0, 0);
-    let work = |block: &mut Vec<u8>, keys: &mut Keys| keys.read(block, keying, &hasher);
-    pipeline::run(source, threads(input.threads), work, |keys| {
+    let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.keys.read(block, keying, &hasher);
+    pipeline::run(source, threads(input.threads), &work, &mut |Worked { keys, .. }| {
         read += keys.hashes.len() as u64;
         removed += filter.remove_slice(&keys.hashes)? as u64;
         Ok(())

@@ -127,15 +127,16 @@ impl Source {
 
 impl Open {
     fn new(path: PathBuf, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
-        let idle = |input: Box<dyn Read + Send>| decoded(bar.wrap_read(Idle::new(input, stop.clone())));
-        let content = if is_standard_input(&path) {
-            idle(Box::new(io::stdin()))
+        let idle = |input| -> Box<dyn Read + Send> { Box::new(Idle::new(input, stop.clone())) };
+        let input = if is_standard_input(&path) {
+            Ok(idle(Box::new(io::stdin())))
         } else {
             File::open(&path).and_then(|file| {
                 let waits = !file.metadata()?.is_file();
-                if waits { idle(Box::new(file)) } else { decoded(bar.wrap_read(file)) }
+                Ok(if waits { idle(Box::new(file)) } else { Box::new(file) })
             })
         };
+        let content = input.and_then(|input| decoded(Box::new(bar.wrap_read(input))));
         let content = content.with_context(|| format!("cannot open {}", name(&path)))?;
         Ok(Self { path, content, fastx: None, fresh: true, block_bytes: BLOCK.get() })
     }
