@@ -1,9 +1,7 @@
 //! Several programs that change one filter at the same time.
 #![cfg(unix)]
 
-mod common;
-
-use common::{Scene, lines};
+use crate::common::{Scene, lines};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};

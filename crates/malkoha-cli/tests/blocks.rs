@@ -1,8 +1,6 @@
 //! Inputs that are read in many blocks and stored in many batches: the same answers as in one.
 
-mod common;
-
-use common::{Blocks, Scene, ends_by_itself, lines};
+use crate::common::{Blocks, Scene, ends_by_itself, lines};
 use std::collections::HashSet;
 use std::io::Write;
 use std::time::Duration;

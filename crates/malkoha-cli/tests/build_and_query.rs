@@ -1,8 +1,6 @@
 //! `build`, `query`, `add`, `remove`, `info` and `verify` of the built program.
 
-mod common;
-
-use common::{Scene, lines};
+use crate::common::{Scene, lines};
 
 #[test]
 fn every_line_that_was_built_in_is_found_and_strangers_are_not() {

@@ -1,8 +1,6 @@
 //! `dedup` of the built program.
 
-mod common;
-
-use common::{Scene, lines};
+use crate::common::{Scene, lines};
 
 #[test]
 fn first_occurrences_in_order() {

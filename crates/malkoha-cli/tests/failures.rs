@@ -1,8 +1,6 @@
 //! Broken pipes, missing and damaged files, full disks.
 
-mod common;
-
-use common::{Scene, lines};
+use crate::common::{Scene, lines};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,8 +1,6 @@
 //! Inputs of every format and compression.
 
-mod common;
-
-use common::{Scene, lines};
+use crate::common::{Scene, lines};
 use std::io::Write;
 
 /// Forms in which files are compressed.

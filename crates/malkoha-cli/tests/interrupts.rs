@@ -1,9 +1,7 @@
 //! Signals: what they end, and what they leave behind.
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{Scene, ends_by_itself, lines};
+use crate::common::{Scene, ends_by_itself, lines};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};

@@ -1,8 +1,6 @@
 //! `plan`, `demo`, `completions` and `man` of the built program.
 
-mod common;
-
-use common::Scene;
+use crate::common::Scene;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 

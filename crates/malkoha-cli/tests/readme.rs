@@ -1,9 +1,7 @@
 //! What README.md and docs/PROGRAM.md show of the program, run as it stands there.
 #![cfg(unix)]
 
-mod common;
-
-use common::Scene;
+use crate::common::Scene;
 use std::path::Path;
 use std::process::Command;
 

@@ -1,8 +1,6 @@
 //! Many keys at once: the same promises as one by one, and the same filter for any number of threads.
 
-mod common;
-
-use common::scale;
+use crate::common::scale;
 use malkoha::testing::Stream;
 use malkoha::{Error, Filter, Full, Kind, Offsets, Spec};
 

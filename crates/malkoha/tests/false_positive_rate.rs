@@ -1,8 +1,6 @@
 //! The rate is what theory says, and theory says no more than was promised.
 
-mod common;
-
-use common::{in_parallel, long};
+use crate::common::{in_parallel, long};
 use malkoha::testing::Stream;
 use malkoha::{Filter, Kind, Offsets, Spec};
 

@@ -1,10 +1,8 @@
 //! Sliding windows: what is inside is found, what is far outside is forgotten.
 
-mod common;
-
 use std::collections::{HashMap, VecDeque};
 
-use common::{in_parallel, scale};
+use crate::common::{in_parallel, scale};
 use malkoha::testing::Stream;
 use malkoha::{Error, Generations, Inserted, Kind, Spec};
 

@@ -1,8 +1,6 @@
 //! The golden files: what was written once is read for ever, and written the same way again.
 
-mod common;
-#[path = "common/golden.rs"]
-mod golden;
+use crate::golden_files as golden;
 
 use malkoha::{Filter, Generations, Sharded};
 

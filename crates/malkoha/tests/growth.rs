@@ -1,8 +1,6 @@
 //! Filters that grow: no key is lost whatever is removed, and the rate stays below the promise.
 
-mod common;
-
-use common::{in_parallel, scale};
+use crate::common::{in_parallel, scale};
 use malkoha::testing::{Model, Stream, exercise};
 use malkoha::{Error, Filter, Full, Inserted, Kind, LinkStats, Offsets, Spec};
 

@@ -1,8 +1,7 @@
 //! Bytes that were damaged, cut, or made by an enemy.
 
-mod common;
-#[path = "common/golden.rs"]
-mod golden;
+use crate::common;
+use crate::golden_files as golden;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -401,7 +400,7 @@ fn damaged_maps_answer_something() {
             }
             let path = folder.join(&name);
             std::fs::write(&path, &damaged).unwrap();
-            let mapped = common::map(&path).unwrap();
+            let mapped = crate::common::map(&path).unwrap();
             for key in 0..300u64 {
                 let found = mapped.contains(&key);
                 assert_eq!(mapped.contains_slice(&[key]), [found]);
@@ -426,7 +425,7 @@ fn damaged_maps_answer_something() {
             }
             let path = folder.join("header");
             std::fs::write(&path, &damaged).unwrap();
-            assert!(common::map(&path).is_err(), "{name}: {at}");
+            assert!(crate::common::map(&path).is_err(), "{name}: {at}");
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();

@@ -1,6 +1,6 @@
 //! Doubled tables and merging into larger ones: nothing is lost, and the rate is the one that is said.
 
-mod common;
+use crate::common;
 
 use std::collections::HashMap;
 

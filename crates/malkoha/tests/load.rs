@@ -1,8 +1,6 @@
 //! How full the tables get: with signed offsets of every reach, and in tables of a few keys.
 
-mod common;
-
-use common::{in_parallel, scale};
+use crate::common::{in_parallel, scale};
 use malkoha::testing::Stream;
 use malkoha::{Filter, Kind, Offsets, Spec, theory};
 

@@ -1,6 +1,6 @@
 //! Merging: nothing is lost, nothing is told twice, and what does not fit changes nothing.
 
-mod common;
+use crate::common;
 
 use std::collections::HashMap;
 
@@ -163,7 +163,7 @@ fn with_memory(test: &str, kib: u64) {
 #[cfg(target_os = "linux")]
 fn a_merge_without_memory_for_a_second_table_changes_nothing() {
     if std::env::var_os("SCARCE").is_none() {
-        return with_memory("a_merge_without_memory_for_a_second_table_changes_nothing", 2_883_584);
+        return with_memory("merge::a_merge_without_memory_for_a_second_table_changes_nothing", 2_883_584);
     }
     let spec = Spec::rate_in_memory(0.001, 1 << 30).kind(Kind::Flexible(4));
     let (mut left, mut right) = (spec.build().unwrap(), spec.build().unwrap());

@@ -1,9 +1,7 @@
 //! No stored key is ever lost, and a refused insert changes nothing: every kind, many shapes, random
 //! histories.
 
-mod common;
-
-use common::{in_parallel, scale};
+use crate::common::{in_parallel, scale};
 use malkoha::testing::{Stream, exercise};
 use malkoha::{Filter, Full, Kind, Offsets, Spec};
 

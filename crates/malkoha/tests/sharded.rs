@@ -1,10 +1,8 @@
 //! Shards: many threads at once lose no key, and threads change no answer.
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::scale;
+use crate::common::scale;
 use malkoha::testing::Stream;
 use malkoha::{Error, Full, Inserted, Kind, Level, Sharded, Spec};
 

@@ -1,8 +1,6 @@
 //! Sizes of sharded filters: uneven shards keep every promise, and cost what the documentation says.
 
-mod common;
-
-use common::scale;
+use crate::common::scale;
 use malkoha::testing::Stream;
 use malkoha::{Error, Kind, Sharded, Spec};
 

@@ -1,11 +1,9 @@
 //! Values: the stored one is always among the candidates, others as often as predicted, at exactly their
 //! bits.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{in_parallel, scale};
+use crate::common::{in_parallel, scale};
 use malkoha::testing::{Stream, exercise};
 use malkoha::{Error, Filter, Kind, Offsets, Spec};
 

@@ -1,7 +1,5 @@
 //! Filters with values as bytes, files and maps, and merged: every value comes along.
 
-mod common;
-
 use malkoha::testing::Stream;
 use malkoha::{Error, Filter, Kind, Sharded, Spec};
 
@@ -32,7 +30,7 @@ fn files_and_maps_keep_values() {
             let mut again = Filter::from_bytes(&bytes).unwrap();
             assert!(again == filter && again.to_bytes().unwrap() == bytes, "{kind}");
             filter.save(&path).unwrap();
-            let mapped = common::map(&path).unwrap();
+            let mapped = crate::common::map(&path).unwrap();
             mapped.verify().unwrap();
             let keys: Vec<u64> = copies.iter().map(|copy| copy.0).chain(0..1000).collect();
             assert_eq!(mapped.get_slice(&keys), filter.get_slice(&keys), "{kind}");

@@ -1,0 +1,51 @@
+//! The tests of the public interface in one program, which compiles and links the engine once. Every file is
+//! a module: `cargo test -p malkoha --test suite growth::` runs those of `growth.rs`.
+//!
+//! Programs of their own are `absurd_headers.rs` and `scarce_memory.rs`, which watch the memory of the
+//! process, and `crash.rs`, which is killed.
+
+mod common;
+#[path = "common/golden.rs"]
+mod golden_files;
+
+mod bad_input;
+mod bloom_keys;
+mod bloom_model;
+mod bloom_rates;
+mod bloom_sizing;
+mod bulk;
+mod false_positive_rate;
+mod generations;
+mod golden;
+mod growth;
+mod hash_quality;
+mod hazards;
+mod hostile_bytes;
+mod larger;
+mod layers;
+mod load;
+mod merge;
+mod neighbours;
+mod no_lost_keys;
+mod patterns;
+mod sharded;
+mod sharded_files;
+mod sharded_sizes;
+mod space;
+mod store;
+mod values;
+mod values_kept;
+
+/// A file that is not named here or in the manifest would never be run.
+#[test]
+fn every_file_beside_this_one_is_run() {
+    let (suite, manifest) = (include_str!("suite.rs"), include_str!("../Cargo.toml"));
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        if let Some(module) = name.strip_suffix(".rs") {
+            let run =
+                suite.contains(&format!("mod {module};\n")) || manifest.contains(&format!("tests/{name}"));
+            assert!(run, "{name} is not part of tests/suite.rs");
+        }
+    }
+}
