@@ -63,6 +63,12 @@ fn compare(documents: &[Document]) -> Result<(), Box<dyn Error>> {
 pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Error>> {
     let mut text = HEAD.to_owned();
     let mut documents = Vec::new();
+    if let Some(chapter) = speed::chapter(&folders.records)? {
+        text.push_str(&chapter);
+    }
+    let (chapter, figures) = rates::chapter(folders)?;
+    text.push_str(&chapter);
+    documents.extend(figures);
     for paper in Paper::ALL {
         let exhibits: Vec<_> =
             papers::exhibits().into_iter().filter(|exhibit| exhibit.paper == paper).collect();
@@ -92,12 +98,6 @@ pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Erro
             let _ = write!(text, "## {paper}\n\n{chapter}");
         }
     }
-    if let Some(chapter) = speed::chapter(&folders.records)? {
-        text.push_str(&chapter);
-    }
-    let (chapter, figures) = rates::chapter(folders)?;
-    text.push_str(&chapter);
-    documents.extend(figures);
     documents.push((folders.docs.join("TABLES.md"), text));
     Ok(documents)
 }
@@ -114,6 +114,9 @@ cargo run --release -p malkoha-bench -- tables
 from the records in `crates/malkoha-bench/records`, and CI refuses it if it does not follow from them. Every record names
 the machine, the commit, the compiler and the command that it was measured with; the commands below repeat it.
 Machines differ, and the same machine differs from minute to minute: what counts are ratios within one run.
+
+First come the goals and the speed, then what a rate costs, then the tables and
+figures of the papers, and at the end how cost grows with the number of keys.
 
 ";
 
