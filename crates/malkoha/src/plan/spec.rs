@@ -172,10 +172,11 @@ impl Spec {
     /// How many keys may be kept outside the table; for [`Kind::Simplified`], from each subtable. The rate
     /// stays the same; lookups look there as long as it is not empty.
     ///
-    /// That a filter takes the keys it was planned for, but for one build in a million, counts on the default
-    /// of
-    /// 16. Without a stash a build of some hundred keys fails up to once in ten thousand times, with one slot
-    /// per place once in a hundred.
+    /// With the default of 16 a filter takes the keys it was planned for in all builds but about one in a
+    /// million. That is extrapolated from how rarely builds leave one, two and three keys in the stash
+    /// (`tests/load.rs`). Without a stash such builds fail. At rates of 2^-8 and below that is up to one build
+    /// in ten thousand, and with one slot per place one in twenty. At a rate of 1/4 it is one in three hundred,
+    /// and with one slot per place one in three.
     pub fn stash(mut self, keys: u32) -> Self {
         self.stash = Some(keys);
         self
