@@ -16,7 +16,7 @@ pub(super) const LINE_BYTES: u64 = 64;
 pub(super) const CHECKSUM_BYTES: u64 = 8;
 
 /// The numbers of a record's header, the prefix included and the checksum not.
-pub(super) const HEADER_NUMBERS: usize = 63;
+pub(crate) const HEADER_NUMBERS: usize = 63;
 
 /// Bytes of one entry of the stash: place, fingerprint and value.
 pub(super) const STASH_ENTRY_BYTES: u64 = 24;

@@ -46,6 +46,8 @@ pub(crate) use compound::{
     bad_count, bad_number, bad_parts, compound_bytes, part_offsets, read_compound, write_compound,
 };
 pub(crate) use format::Form;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use format::HEADER_NUMBERS;
 pub use map::Mapped;
 pub(crate) use save::save;
 #[cfg(any(test, feature = "testing"))]

@@ -2,6 +2,7 @@
 
 use super::{Stream, compounds};
 use crate::bloom::Cost;
+use crate::store::HEADER_NUMBERS;
 use crate::{Error, Filter, Generations, Geometry, Layout, Sharded};
 
 /// Makes bytes that were changed consistent again: the numbers that follow from others, the lengths of the
@@ -120,7 +121,7 @@ pub fn damage(bytes: &mut [u8], stream: &mut Stream) {
         1 => bytes[below(bytes.len())] = below(256) as u8,
         2 => {
             // A number of the header, most of which are small, becomes another.
-            let at = 8 * below(numbers.min(38));
+            let at = 8 * below(numbers.min(HEADER_NUMBERS));
             let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
             let new = match below(8) {
                 0 => old.wrapping_add(1),
@@ -144,5 +145,27 @@ pub fn damage(bytes: &mut [u8], stream: &mut Stream) {
             let fill = [0, 0xFF, 0x55][below(3)];
             bytes[begin..end].fill(fill);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_reaches_every_number_of_a_header() {
+        // Of so many bytes the header is a small part: whatever hits a number of it was meant for the header.
+        let mut bytes = vec![0; 1 << 20];
+        let mut stream = Stream::new(1);
+        let mut hit = [0; HEADER_NUMBERS];
+        for _ in 0..20_000 {
+            let before = bytes[..8 * HEADER_NUMBERS].to_vec();
+            damage(&mut bytes, &mut stream);
+            for (number, hit) in hit.iter_mut().enumerate() {
+                let range = 8 * number..8 * number + 8;
+                *hit += u32::from(bytes[range.clone()] != before[range]);
+            }
+        }
+        assert!(hit.iter().all(|hit| *hit > 10), "{hit:?}");
     }
 }
