@@ -61,6 +61,7 @@ enum Memory {
     /// The mapping's own.
     Mapped { _map: MmapMut },
     /// The mapping of a file, which may hold more than these words. They are only read.
+    #[cfg_attr(not(target_endian = "little"), expect(dead_code, reason = "there maps are refused"))]
     File { _map: Arc<Mmap> },
     /// Nobody: this buffer is about to vanish.
     Nobody,

@@ -49,8 +49,10 @@ impl Multiply for Whole {
 }
 
 /// In two products of 64 bits, which vectors have, among as many choices as [`are_narrow`] allows.
+#[cfg(any(target_arch = "x86_64", test))]
 pub(crate) struct Narrow;
 
+#[cfg(any(target_arch = "x86_64", test))]
 impl Multiply for Narrow {
     #[inline(always)]
     fn draw(fraction: u64, choices: u64) -> (u64, u64) {
