@@ -6,9 +6,9 @@ use clap::builder::styling::AnsiColor;
 use clap::builder::{RangedU64ValueParser, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use malkoha::Kind;
+use malkoha::{Kind, Need};
 
-use crate::kinds::Need;
+use crate::needs;
 use crate::units;
 
 const STYLES: Styles = Styles::styled()
@@ -118,7 +118,7 @@ pub(crate) struct PlanArgs {
     pub(crate) memory: Option<u64>,
 
     /// What the filter must be able to do.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', value_parser = needs::parser())]
     pub(crate) needs: Vec<Need>,
 
     /// Print a JSON object instead of tables.

@@ -49,6 +49,23 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// One of each kind, with the slots and choices that are asked for most: those that tables show and that
+    /// [`Spec::recommend`](crate::Spec::recommend) chooses from.
+    pub const USUAL: &'static [Self] = &[
+        Self::Classic(4),
+        Self::SemiSorted,
+        Self::Simplified(4),
+        Self::Flexible(4),
+        Self::Windowed(2),
+        Self::Windowed(3),
+        Self::Windowed(4),
+        Self::Sorted,
+        Self::Bloom,
+        Self::Blocked(1),
+        Self::Blocked(2),
+        Self::Blocked(3),
+    ];
+
     /// One of every kind and every l and c, for tests and tables that go through all of them.
     ///
     /// ```

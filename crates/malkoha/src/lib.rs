@@ -123,6 +123,9 @@
 //! | the same, lower rates | `Blocked(2)`, or `Blocked(3)` for less memory |
 //! | a filter as a paper has it | `Classic`, `SemiSorted`, `Simplified`, `Flexible`, `Windowed`, `Bloom`, `Blocked` |
 //!
+//! [`Spec::recommend`] plans all of them for what you wish and what the filter must be able to do, and says which
+//! to take.
+//!
 //! # Where things are
 //!
 //! [`Spec`] is what you ask for, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Sharded`] the same
@@ -154,6 +157,6 @@ pub use filter::{Filter, Level, LinkStats, Stats};
 pub use generations::Generations;
 pub use key::{HashId, Key, KeyHash, KeyHasher};
 pub use kind::{Kind, KindError, Pattern};
-pub use plan::{Geometry, Layout, Spec};
+pub use plan::{Advice, Geometry, Layout, Need, Reason, Spec};
 pub use sharded::{Sharded, ShardedGeometry, ShardedSpec};
 pub use store::Mapped;

@@ -12,7 +12,6 @@ use crate::cli::DemoArgs;
 use crate::cmd::{Outcome, threads};
 use crate::figure;
 use crate::filter_file;
-use crate::kinds;
 use crate::output::Output;
 use crate::table::{Lines, Style};
 use crate::units::{grouped, rate_in_words, short_rate};
@@ -71,7 +70,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
 fn show(args: &DemoArgs, threads: usize, out: &mut Output) -> Result<Vec<Measured>> {
     let keys: Vec<u64> = (0..args.keys).collect();
     let strangers: Vec<u64> = (args.keys..2 * args.keys).collect();
-    let specs = kinds::SHOWN.map(|kind| Spec::new(args.keys, args.rate).kind(kind).threads(threads));
+    let spec = Spec::new(args.keys, args.rate).threads(threads);
+    let specs: Vec<_> = Kind::USUAL.iter().map(|&kind| spec.kind(kind)).collect();
     let plans = specs.iter().map(|spec| Ok(spec.plan()?.bits_per_key())).collect::<Result<Vec<_>>>()?;
     let smallest = plans.into_iter().fold(f64::INFINITY, f64::min);
     let lines =
@@ -79,7 +79,7 @@ fn show(args: &DemoArgs, threads: usize, out: &mut Output) -> Result<Vec<Measure
     out.line(lines.head())?;
     out.flush()?;
     let mut rows = Vec::new();
-    for (kind, spec) in kinds::SHOWN.iter().zip(&specs) {
+    for (kind, spec) in Kind::USUAL.iter().zip(&specs) {
         progress(&kind.to_string());
         let row = measure(spec, &keys, &strangers, threads).with_context(|| kind.to_string())?;
         progress("");

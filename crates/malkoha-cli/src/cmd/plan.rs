@@ -3,13 +3,13 @@
 use std::fs;
 
 use anyhow::{Context, Result, bail};
-use malkoha::{Geometry, Kind, Spec, theory};
+use malkoha::{Geometry, Kind, Need, Spec, theory};
 use serde_json::{Value, json};
 
 use crate::cli::PlanArgs;
 use crate::cmd::Outcome;
 use crate::figure;
-use crate::kinds::{self, Aim, Need};
+use crate::needs;
 use crate::output::Output;
 use crate::table::{Style, Table};
 use crate::units::{grouped, rate_in_words, short_bytes, short_rate};
@@ -18,14 +18,14 @@ use crate::units::{grouped, rate_in_words, short_bytes, short_rate};
 struct Plan {
     offers: Vec<Geometry>,
     impossible: Vec<(Kind, malkoha::Error)>,
-    recommended: Kind,
+    recommended: Geometry,
     why: String,
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     let plan = Plan::new(args)?;
-    let best = plan.recommended();
+    let best = &plan.recommended;
     if let Some(path) = &args.svg {
         fs::write(path, figure::plan::draw(best.keys(), best.rate()))
             .with_context(|| format!("cannot write the figure to {}", path.display()))?;
@@ -50,10 +50,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
 
 impl Plan {
     fn new(args: &PlanArgs) -> Result<Self> {
-        let (spec, aim) = match (args.keys, args.rate, args.memory) {
-            (Some(keys), Some(rate), None) => (Spec::new(keys, rate), Aim::Memory),
-            (Some(keys), None, Some(bytes)) => (Spec::keys_in_memory(keys, bytes), Aim::Rate),
-            (None, Some(rate), Some(bytes)) => (Spec::rate_in_memory(rate, bytes), Aim::Keys),
+        let spec = match (args.keys, args.rate, args.memory) {
+            (Some(keys), Some(rate), None) => Spec::new(keys, rate),
+            (Some(keys), None, Some(bytes)) => Spec::keys_in_memory(keys, bytes),
+            (None, Some(rate), Some(bytes)) => Spec::rate_in_memory(rate, bytes),
             (Some(_), Some(_), Some(_)) => {
                 bail!("--keys, --rate and --memory leave nothing to plan; give two of them")
             }
@@ -61,25 +61,18 @@ impl Plan {
                 bail!("give two of --keys, --rate and --memory, as in: malkoha plan --keys 100M --rate 0.1%")
             }
         };
+        let Some(advice) = spec.recommend(&args.needs)? else {
+            bail!("no kind can {}; give up one of these needs", needs::verbs(&args.needs));
+        };
         let (mut offers, mut impossible) = (Vec::new(), Vec::new());
-        for kind in kinds::SHOWN {
+        for &kind in Kind::USUAL {
             match spec.kind(kind).plan() {
                 Ok(geometry) => offers.push(geometry),
                 Err(why) => impossible.push((kind, why)),
             }
         }
-        let Some((best, why)) = kinds::recommend(&offers, &args.needs, aim) else {
-            if let (true, Some((_, why))) = (offers.is_empty(), impossible.pop()) {
-                return Err(why.into());
-            }
-            bail!("no kind can {}; give up one of these needs", kinds::verbs(&args.needs));
-        };
-        Ok(Self { recommended: best.kind(), why, offers, impossible })
-    }
-
-    fn recommended(&self) -> &Geometry {
-        let mut offers = self.offers.iter();
-        offers.find(|offer| offer.kind() == self.recommended).expect("what is recommended is an offer")
+        let why = needs::sentence(&advice, &args.needs);
+        Ok(Self { offers, impossible, recommended: advice.geometry, why })
     }
 
     /// What was asked for, and what is not to be had for less.
@@ -88,7 +81,7 @@ impl Plan {
         let rate = args.rate.map(|rate| format!("a rate of at most {}", rate_in_words(rate)));
         let memory = args.memory.map(|bytes| format!("{} of memory", short_bytes(bytes)));
         let wish: Vec<_> = [keys, rate, memory].into_iter().flatten().collect();
-        let limit = theory::information_limit(-self.recommended().rate().log2());
+        let limit = theory::information_limit(-self.recommended.rate().log2());
         format!(
             "{}; no filter with inserts and deletes can do with less than {limit:.2} bits per key{}\n",
             wish.join(", "),
@@ -100,7 +93,7 @@ impl Plan {
         let columns = ["kind", "bits/key", "memory", "keys", "rate", "load", "lines", "can"];
         let mut table = Table::new(&columns, Style::of_output());
         for offer in &self.offers {
-            let can = Need::ALL.iter().filter(|need| need.met_by(offer.kind())).map(ToString::to_string);
+            let can = Need::ALL.iter().filter(|need| offer.kind().meets(&[**need])).map(ToString::to_string);
             let row = [
                 offer.kind().to_string(),
                 format!("{:.2}", offer.bits_per_key()),
@@ -108,17 +101,17 @@ impl Plan {
                 grouped(offer.keys()),
                 short_rate(offer.predicted_rate(offer.keys())),
                 format!("{:.3}", offer.load()),
-                format!("{:.2}", kinds::lines_per_lookup(offer)),
+                format!("{:.2}", offer.lines_per_lookup()),
                 can.collect::<Vec<_>>().join(" "),
             ];
-            if offer.kind() == self.recommended { table.push_marked(row) } else { table.push(row) }
+            if *offer == self.recommended { table.push_marked(row) } else { table.push(row) }
         }
         table
     }
 
     /// How to get the recommended filter.
     fn how(&self, needs: &[Need]) -> String {
-        let best = self.recommended();
+        let best = &self.recommended;
         let (kind, keys, rate) = (best.kind(), best.keys(), best.rate());
         if needs.contains(&Need::Values) {
             format!(
@@ -139,7 +132,7 @@ impl Plan {
         let steps = self.steps();
         let most = steps.iter().map(|step| step.1.max(step.2)).max().unwrap_or(1);
         let marks = |bytes: u64| usize::try_from(u128::from(bytes) * 40 / u128::from(most)).unwrap_or(40);
-        let head = format!("{:>15}  {:>10}  {:>10}", "keys", "classic:4", self.recommended);
+        let head = format!("{:>15}  {:>10}  {:>10}", "keys", "classic:4", self.recommended.kind());
         let line = |(keys, classic, best): (u64, u64, u64)| {
             let more = marks(classic).saturating_sub(marks(best));
             let bar = ["#".repeat(marks(best)), "-".repeat(more)].concat();
@@ -150,13 +143,13 @@ impl Plan {
         format!(
             "\nThe staircase: classic:4 comes in powers of two.\n\n{head}\n{}\n\n# {}, - what classic:4 takes beyond it",
             lines.join("\n"),
-            self.recommended
+            self.recommended.kind()
         )
     }
 
     /// Keys, and the bytes of the classic and of the recommended filter for them.
     fn steps(&self) -> Vec<(u64, u64, u64)> {
-        let best = self.recommended();
+        let best = &self.recommended;
         let bytes = |keys, kind| Spec::new(keys, best.rate()).kind(kind).plan().map(|plan| plan.bytes()).ok();
         let steps = (4..=16u64).map(|eighths| (best.keys() / 8).max(1) * eighths);
         steps
@@ -165,9 +158,9 @@ impl Plan {
     }
 
     fn json(&self) -> Value {
-        let best = self.recommended();
+        let best = &self.recommended;
         let kind = |offer: &Geometry| {
-            let can = |need: Need| need.met_by(offer.kind());
+            let can = |need: Need| offer.kind().meets(&[need]);
             json!({
                 "kind": offer.kind().to_string(),
                 "bits_per_key": offer.bits_per_key(),
@@ -175,12 +168,12 @@ impl Plan {
                 "keys": offer.keys(),
                 "load": offer.load(),
                 "rate": offer.predicted_rate(offer.keys()),
-                "lines_per_lookup": kinds::lines_per_lookup(offer),
+                "lines_per_lookup": offer.lines_per_lookup(),
                 "delete": can(Need::Delete),
                 "grow": can(Need::Grow),
                 "overfill": can(Need::Overfill),
                 "values": can(Need::Values),
-                "recommended": offer.kind() == self.recommended,
+                "recommended": offer == best,
             })
         };
         let step = |(keys, classic, best): (u64, u64, u64)| json!({ "keys": keys, "classic_bytes": classic, "recommended_bytes": best });
@@ -189,7 +182,7 @@ impl Plan {
             "impossible": self.impossible.iter().map(|(kind, why)| {
                 json!({ "kind": kind.to_string(), "why": why.to_string() })
             }).collect::<Vec<_>>(),
-            "recommended": self.recommended.to_string(),
+            "recommended": best.kind().to_string(),
             "why": self.why,
             "information_limit": theory::information_limit(-best.rate().log2()),
             "staircase": self.steps().into_iter().map(step).collect::<Vec<_>>(),

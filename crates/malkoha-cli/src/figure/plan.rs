@@ -5,11 +5,10 @@ use malkoha::{Kind, Spec, theory};
 use malkoha_figure::{Anchor, Axis, Drawing, GRID, INK};
 
 use super::spread;
-use crate::kinds::SHOWN;
 use crate::units::{short_count, short_rate};
 
-/// Colours, by the order of [`SHOWN`].
-const COLOURS: [&str; SHOWN.len()] = [
+/// Colours, by the order of [`Kind::USUAL`].
+const COLOURS: [&str; Kind::USUAL.len()] = [
     "#d55e00", "#e69f00", "#b8860b", "#56b4e9", "#0072b2", "#4169a1", "#7fb3d5", "#009e73", "#999999",
     "#cc79a7", "#a0527d", "#6d3a5c",
 ];
@@ -28,7 +27,7 @@ struct Curve {
 /// Draws both panels, around so many keys and this rate.
 pub(crate) fn draw(keys: u64, rate: f64) -> String {
     let mut drawing = Drawing::new(980.0, 470.0);
-    let against_rate = SHOWN.iter().zip(COLOURS).map(|(&kind, colour)| {
+    let against_rate = Kind::USUAL.iter().zip(COLOURS).map(|(&kind, colour)| {
         curve(kind, colour, (0..=64).map(|i| EXPONENTS.0 + f64::from(i) / 4.0), |k| {
             Spec::new(keys, (-k).exp2())
         })
@@ -43,7 +42,8 @@ pub(crate) fn draw(keys: u64, rate: f64) -> String {
     let middle = (keys as f64).log2();
     let (from, to) = ((middle - 2.0).max(3.0), (middle + 2.0).clamp(7.0, 50.0));
     let sizes = || (0..=400).map(move |i| from + (to - from) * f64::from(i) / 400.0);
-    let named = |kind: Kind| SHOWN.iter().position(|shown| *shown == kind).map_or(INK, |at| COLOURS[at]);
+    let named =
+        |kind: Kind| Kind::USUAL.iter().position(|usual| *usual == kind).map_or(INK, |at| COLOURS[at]);
     let against_keys = [Kind::Classic(4), Kind::SemiSorted, Kind::Windowed(2), Kind::Sorted, Kind::Bloom];
     let spec = |size: f64| {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, below 2^50")]

@@ -214,4 +214,60 @@ impl Geometry {
             Layout::Blocked(layout) => layout.rate(n),
         }
     }
+
+    /// The cache lines that a lookup of an absent key reads, on average; for growing filters, in the first
+    /// table.
+    ///
+    /// Of cuckoo kinds both places, each of which may lie across the border of a line; of plain Bloom filters
+    /// bits until one is not set; of blocked ones a line for every choice.
+    ///
+    /// ```
+    /// use malkoha::{Kind, Spec};
+    /// let blocked = Spec::new(1_000_000, 0.001).kind(Kind::Blocked(1)).plan()?;
+    /// assert_eq!(blocked.lines_per_lookup(), 1.0);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    #[must_use]
+    pub fn lines_per_lookup(&self) -> f64 {
+        match self.layout {
+            Layout::Cuckoo(layout) => {
+                let slot_bits = layout.slot_bits();
+                let slots = f64::from(layout.kind.slots_per_place());
+                let stride = if layout.kind.is_windowed() { slot_bits } else { slot_bits * slots };
+                let lines = |place: u32| {
+                    let begin = f64::from(place) * stride % LINE_BITS;
+                    ((begin + slot_bits * slots - 1.0) / LINE_BITS).floor() + 1.0
+                };
+                2.0 * (0..512).map(lines).sum::<f64>() / 512.0
+            }
+            Layout::Bloom(layout) => {
+                let fill = layout.fill(self.keys);
+                (1.0 - fill.powf(f64::from(layout.key_bits))) / (1.0 - fill)
+            }
+            Layout::Blocked(layout) => f64::from(layout.choices),
+        }
+    }
+}
+
+/// Bits of a cache line.
+const LINE_BITS: f64 = 512.0;
+
+#[cfg(test)]
+mod tests {
+    use crate::{Kind, Spec};
+
+    #[test]
+    fn lines_of_layouts_that_can_be_counted_by_hand() {
+        let plan = |kind, rate| Spec::new(1_000_000, rate).kind(kind).plan().unwrap();
+        // Four slots of 16 bits fill a word; eight words fill a line.
+        let words = plan(Kind::Flexible(4), 2f64.powi(-13));
+        assert_eq!(words.cuckoo().unwrap().slot_bits(), 16.0);
+        assert!((words.lines_per_lookup() - 2.0).abs() < 1e-9);
+        // Of 32 windows of two such slots one lies across the border.
+        let windows = plan(Kind::Windowed(2), 2f64.powi(-14));
+        assert!((windows.lines_per_lookup() - 2.0 * 33.0 / 32.0).abs() < 1e-9);
+        assert_eq!(plan(Kind::Blocked(3), 0.001).lines_per_lookup(), 3.0);
+        let bloom = plan(Kind::Bloom, 0.001).lines_per_lookup();
+        assert!((bloom - 2.0).abs() < 0.01, "half of the bits are set: {bloom}");
+    }
 }

@@ -4,12 +4,15 @@
 //!   Spec        what the caller wishes: two of keys, rate and memory, a kind, options       spec.rs
 //!   Geometry    the exact numbers that follow                                               geometry.rs
 //!   Growth      how the tables of a growing filter follow from one another                  growth.rs
+//!   Advice      which kind to take, and why                                                 advice.rs
 //! ```
 
+mod advice;
 mod geometry;
 mod growth;
 mod spec;
 
+pub use advice::{Advice, Need, Reason};
 pub use geometry::{Geometry, Layout};
 pub(crate) use growth::{Growth, share, shares};
 pub use spec::Spec;

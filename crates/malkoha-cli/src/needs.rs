@@ -1,0 +1,79 @@
+//! Needs and reasons in words: what `--needs` takes, and the sentence that recommends a filter.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use malkoha::{Advice, Need, Reason};
+
+/// Reads a need by its name.
+pub(crate) fn parser() -> impl TypedValueParser<Value = Need> {
+    let values = Need::ALL.iter().map(|&need| PossibleValue::new(need.name()).help(help(need)));
+    PossibleValuesParser::new(values).map(|name| {
+        let named = Need::ALL.iter().find(|need| need.name() == name);
+        *named.expect("only names of needs are possible")
+    })
+}
+
+fn help(need: Need) -> &'static str {
+    match need {
+        Need::Delete => "Remove keys",
+        Need::Grow => "Take any number of keys at the promised rate",
+        Need::Overfill => "Take more keys than planned without growing, at a rising rate",
+        Need::Values => "Store a few bits beside every key",
+        _ => "",
+    }
+}
+
+/// These needs as a phrase behind "can".
+pub(crate) fn verbs(needs: &[Need]) -> String {
+    let verb = |need: &Need| match need {
+        Need::Delete => "delete keys",
+        Need::Grow => "grow",
+        Need::Overfill => "be overfilled",
+        Need::Values => "carry values",
+        _ => need.name(),
+    };
+    needs.iter().map(verb).collect::<Vec<_>>().join(" and ")
+}
+
+/// Which filter to take and why, in one sentence.
+pub(crate) fn sentence(advice: &Advice, needs: &[Need]) -> String {
+    let kind = advice.geometry.kind();
+    let best = match advice.reason {
+        Reason::OneLine => {
+            return format!(
+                "{kind}: never full, and one cache line for every lookup; at this rate choices would save little memory."
+            );
+        }
+        Reason::TwoLines => {
+            return format!(
+                "{kind}: never full, the size of a plain Bloom filter, and two cache lines for every lookup."
+            );
+        }
+        Reason::FewestBits => "the fewest bits per key",
+        Reason::LowestRate => "the lowest rate",
+        Reason::MostKeys => "the most keys",
+        _ => "the best",
+    };
+    let of = if needs.is_empty() { "all".to_owned() } else { format!("those that can {}", verbs(needs)) };
+    format!("{kind}: {best} of {of}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use malkoha::Spec;
+
+    #[test]
+    fn every_need_and_reason_has_words() {
+        assert!(Need::ALL.iter().all(|&need| !help(need).is_empty() && !verbs(&[need]).is_empty()));
+        let said = |spec: Spec, needs: &[Need]| sentence(&spec.recommend(needs).unwrap().unwrap(), needs);
+        assert_eq!(said(Spec::new(1000, 0.001), &[]), "sorted: the fewest bits per key of all.");
+        assert!(said(Spec::rate_in_memory(0.001, 1_600_000), &[]).ends_with(": the most keys of all."));
+        let in_memory = said(Spec::keys_in_memory(1_000_000, 1_600_000), &[Need::Delete, Need::Grow]);
+        assert!(
+            in_memory.ends_with(": the lowest rate of those that can delete keys and grow."),
+            "{in_memory}"
+        );
+        assert!(said(Spec::new(1000, 0.01), &[Need::Overfill]).contains("one cache line"));
+        assert!(said(Spec::new(1000, 0.001), &[Need::Overfill]).contains("two cache lines"));
+    }
+}
