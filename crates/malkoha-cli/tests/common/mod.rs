@@ -117,7 +117,7 @@ pub(crate) fn ends_by_itself(child: &mut Child) -> ExitStatus {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        if start.elapsed() > Duration::from_mins(1) {
+        if start.elapsed() > Duration::from_secs(60) {
             let _ = child.kill();
             panic!("it still waits for its input");
         }

@@ -144,7 +144,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 /// Has `act` answer for a row, of which only the first answers may be wanted.
 #[inline(always)]
 fn with_answers(answers: &mut [bool], act: impl FnOnce(&mut [bool; ROW])) {
-    if let Some(answers) = answers.as_mut_array() {
+    if let Ok(answers) = <&mut [bool; ROW]>::try_from(&mut *answers) {
         return act(answers);
     }
     let mut all = [false; ROW];
