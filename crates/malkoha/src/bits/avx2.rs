@@ -10,9 +10,11 @@ use core::arch::x86_64::{
     _mm256_testz_si256,
 };
 
+use crate::key::KeyHash;
 use crate::key::draw::Narrow;
 
 use super::block::{BLOCK_WORDS, Block};
+use super::chosen::{Chosen, Question};
 use super::cpu::{Vectors, Work};
 use super::lanes::Lanes;
 use super::pair::Pair;
@@ -35,11 +37,22 @@ impl Avx2 {
         // SAFETY: the CPU has all features of `compiled`, as `self` proves.
         unsafe { compiled(work, self) }
     }
+
+    pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
+        // SAFETY: the CPU has all features of `ask`, as `self` proves.
+        unsafe { Chosen::new(ask::<T, Q>) }
+    }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 fn compiled<W: Work>(work: W, avx2: Avx2) -> W::Output {
     work.run(avx2)
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+fn ask<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
+    // Whoever calls this has the features, and so the proof.
+    Q::ask(of, hash, Avx2(()))
 }
 
 impl Vectors for Avx2 {

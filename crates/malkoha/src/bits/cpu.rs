@@ -4,9 +4,11 @@
 //! plain loops by itself, nothing else is needed; where it does not, `Vectors` has a method, in portable code
 //! and in instructions. All of them give the same results, and tests compare them.
 
+use crate::key::KeyHash;
 use crate::key::draw::{Multiply, Whole};
 
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block, bit_of};
+use super::chosen::{Chosen, Question};
 use super::drawn::{NarrowBits, fold};
 use super::lanes::Lanes;
 use super::pair::Pair;
@@ -185,6 +187,15 @@ impl Cpu {
         }
     }
 
+    /// The function that answers a question with what this CPU can do.
+    pub(crate) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = self.avx2 {
+            return avx2.choose::<T, Q>();
+        }
+        Chosen::any(ask_portably::<T, Q>)
+    }
+
     /// Does work with what this CPU can do.
     #[inline(always)]
     pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
@@ -207,6 +218,11 @@ impl Cpu {
             work.run(Portable)
         }
     }
+}
+
+/// A question in portable code.
+fn ask_portably<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
+    Q::ask(of, hash, Portable)
 }
 
 /// Work in portable code, apart from its caller: inlined there, it would make callers save registers for a path that few

@@ -10,6 +10,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 pub(crate) mod block;
+pub(crate) mod chosen;
 pub(crate) mod cpu;
 pub(crate) mod drawn;
 pub(crate) mod lanes;

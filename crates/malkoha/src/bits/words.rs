@@ -197,19 +197,38 @@ impl Words {
         (unsafe { self.bytes_at(byte) }, u64::from(shift))
     }
 
-    /// The same of two fields. Both bits are held against the end of the buffer at once.
+    /// The same of two fields.
     #[inline(always)]
     pub(crate) fn load_two(&self, first: u64, second: u64) -> ([u64; 2], [u64; 2]) {
         if cfg!(target_endian = "big") {
             return ([self.load_words(first), self.load_words(second)], [0, 0]);
         }
         let ((first, first_shift), (second, second_shift)) = (split::<8>(first), split::<8>(second));
-        assert!(first.max(second) < self.loads, "fields begin inside the buffer");
-        // SAFETY: the larger of the two is below `self.loads`, as asserted.
+        (self.load_two_at(first, second), [u64::from(first_shift), u64::from(second_shift)])
+    }
+
+    /// The 64 bits of two fields that begin with a byte.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: held against the end before")]
+    pub(crate) fn load_two_bytes(&self, first: u64, second: u64) -> [u64; 2] {
+        if cfg!(target_endian = "big") {
+            return [self.load_words(8 * first), self.load_words(8 * second)];
+        }
+        if cfg!(not(target_pointer_width = "64")) {
+            assert!(first.max(second) <= usize::MAX as u64, "fields begin inside the buffer");
+        }
+        self.load_two_at(first as usize, second as usize)
+    }
+
+    #[inline(always)]
+    fn load_two_at(&self, first: usize, second: usize) -> [u64; 2] {
+        // Two branches, which are never taken, are less for a CPU than to find the larger of the two.
+        assert!(first < self.loads && second < self.loads, "fields begin inside the buffer");
+        // SAFETY: `first` is below `self.loads`, as asserted.
         let first = unsafe { self.bytes_at(first) };
-        // SAFETY: the same.
+        // SAFETY: so is `second`.
         let second = unsafe { self.bytes_at(second) };
-        ([first, second], [u64::from(first_shift), u64::from(second_shift)])
+        [first, second]
     }
 
     /// [`load`](Self::load) for a row of bits. A plain loop without a branch: with the instructions for it, a

@@ -47,7 +47,8 @@ pub(crate) use regions::round;
 pub(crate) use sizing::Wish;
 
 use crate::bits::Words;
-use crate::bits::cpu::{Cpu, Vectors, Work};
+use crate::bits::chosen::{Chosen, Question};
+use crate::bits::cpu::{Cpu, Vectors};
 use crate::engine::rows::Keys;
 use crate::engine::{
     Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
@@ -97,9 +98,8 @@ pub struct Cuckoo<P, T> {
     len: u64,
     walk: Walk,
     cpu: Cpu,
-    /// What single keys are looked up with in a filter that needs nothing which only some filters need: there are no
-    /// near places, doublings or values, a place is one load, and nothing is in the stash.
-    plain: Option<Cpu>,
+    /// What looks a single key up.
+    look_up: Chosen<Self>,
     counters: Counters,
 }
 
@@ -125,7 +125,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             len: 0,
             walk: Walk::default(),
             cpu: Cpu::detect(),
-            plain: None,
+            look_up: Chosen::any(Self::contains_otherwise),
             counters: Counters::default(),
         };
         filter.stash_has_changed();
@@ -134,9 +134,31 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
     /// To be called after every change of the stash.
     fn stash_has_changed(&mut self) {
-        let usual = self.placement.is_near() == Some(false);
-        let plain = usual && self.table.is_plain() && self.stash.is_empty();
-        self.plain = plain.then_some(self.cpu);
+        self.look_up = self.choose_look_up();
+    }
+
+    /// What looks a single key up: straight on in a filter that needs nothing which only some filters need. There are no
+    /// doublings or values, a place is one load, and nothing is in the stash.
+    fn choose_look_up(&self) -> Chosen<Self> {
+        let plain = self.table.is_plain() && self.stash.is_empty();
+        let Some(near) = self.placement.is_near().filter(|_| plain) else {
+            return Chosen::any(Self::contains_otherwise);
+        };
+        if P::HAS_WAYS && near {
+            self.choose_by::<Near>()
+        } else if P::HAS_WAYS && self.placement.is_round() {
+            self.choose_by::<Round>()
+        } else {
+            self.choose_by::<Far>()
+        }
+    }
+
+    fn choose_by<W: Way>(&self) -> Chosen<Self> {
+        if self.table.has_whole_bytes() {
+            self.cpu.choose::<_, Plainly<W, true>>()
+        } else {
+            self.cpu.choose::<_, Plainly<W, false>>()
+        }
     }
 
     /// Asks for the memory of both places of a key.
@@ -216,14 +238,10 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     #[must_use]
     #[inline(always)]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        match self.plain {
-            Some(cpu) => cpu.run(LookUp(self, hash)),
-            None => self.contains_otherwise(hash),
-        }
+        self.look_up.ask(self, hash)
     }
 
-    /// [`contains`](Self::contains) for other filters, out of the way of those that are plain.
-    #[inline(never)]
+    /// [`contains`](Self::contains) for filters that are not plain.
     fn contains_otherwise(&self, hash: KeyHash) -> bool {
         self.holds(self.placement.homes(hash))
     }
@@ -317,17 +335,46 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     }
 }
 
-/// The lookup of one key in a plain filter.
-struct LookUp<'a, P, T>(&'a Cuckoo<P, T>, KeyHash);
+/// How homes are found in a plain filter.
+trait Way {
+    fn homes(placement: &impl Placement, hash: KeyHash) -> Homes;
+}
 
-impl<P: Placement, T: Table> Work for LookUp<'_, P, T> {
-    const WIDE: bool = false;
-    type Output = bool;
+/// Offsets of which some are near.
+struct Near;
+/// Offsets of which none is near.
+struct Far;
+/// The same, drawn by a shift.
+struct Round;
 
+impl Way for Near {
     #[inline(always)]
-    fn run(self, vectors: impl Vectors) -> bool {
-        let Self(filter, hash) = self;
-        filter.table.plainly_holds(filter.placement.homes_by::<Whole, false>(hash), vectors)
+    fn homes(placement: &impl Placement, hash: KeyHash) -> Homes {
+        placement.homes_by::<Whole, true>(hash)
+    }
+}
+
+impl Way for Far {
+    #[inline(always)]
+    fn homes(placement: &impl Placement, hash: KeyHash) -> Homes {
+        placement.homes_by::<Whole, false>(hash)
+    }
+}
+
+impl Way for Round {
+    #[inline(always)]
+    fn homes(placement: &impl Placement, hash: KeyHash) -> Homes {
+        placement.round_homes(hash)
+    }
+}
+
+/// Whether a plain filter holds a key, with homes by `W`, and with `BYTES` where places begin with a byte.
+struct Plainly<W, const BYTES: bool>(W);
+
+impl<P: Placement, T: Table, W: Way, const BYTES: bool> Question<Cuckoo<P, T>> for Plainly<W, BYTES> {
+    #[inline(always)]
+    fn ask(of: &Cuckoo<P, T>, hash: KeyHash, vectors: impl Vectors) -> bool {
+        of.table.plainly_holds::<BYTES>(W::homes(&of.placement, hash), vectors)
     }
 }
 

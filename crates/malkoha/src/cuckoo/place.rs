@@ -48,11 +48,26 @@ pub trait Placement: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// Whether vectors can find homes, in narrow draws.
     fn suits_vectors(&self) -> bool;
 
+    /// Whether there are tables for which [`is_near`](Self::is_near) or [`is_round`](Self::is_round) are true.
+    const HAS_WAYS: bool = false;
+
     /// Whether the homes of keys are found by [`homes_by`](Self::homes_by) with `NEAR` or without; `None` if by
     /// neither.
     #[inline(always)]
     fn is_near(&self) -> Option<bool> {
         Some(false)
+    }
+
+    /// Whether the homes of keys are found by [`round_homes`](Self::round_homes) too.
+    #[inline(always)]
+    fn is_round(&self) -> bool {
+        false
+    }
+
+    /// The homes of a key where this takes a shift instead of a draw.
+    #[inline(always)]
+    fn round_homes(&self, hash: KeyHash) -> Homes {
+        self.homes(hash)
     }
 
     /// The homes of a key, in draws by `M`.
@@ -225,6 +240,8 @@ pub struct Signed {
     doublings: u32,
     /// What [`Placement::is_near`] says.
     is_near: Option<bool>,
+    /// If the span is a power of two, the shift that draws an offset from a fraction; else 0.
+    round: u32,
 }
 
 impl Signed {
@@ -249,7 +266,12 @@ impl Signed {
     #[inline(always)]
     fn second_by<M: Multiply>(&self, first: u64, fingerprint: Fingerprint) -> u64 {
         let (_, rest) = M::draw(scatter(fingerprint), 256);
-        let offset = M::last_draw(rest, self.span);
+        self.second(first, M::last_draw(rest, self.span))
+    }
+
+    /// The second place of a key with this offset, less the least.
+    #[inline(always)]
+    fn second(&self, first: u64, offset: u64) -> u64 {
         let (near, around) = (first + self.least, first.wrapping_sub(self.ring - self.least));
         let (near, around) = (near + offset, around.wrapping_add(offset));
         if around.cast_signed() < 0 { near } else { around }
@@ -294,6 +316,8 @@ impl Signed {
 }
 
 impl Placement for Signed {
+    const HAS_WAYS: bool = true;
+
     fn fits(layout: &CuckooLayout) -> bool {
         layout.kind.is_signed()
     }
@@ -312,6 +336,7 @@ impl Placement for Signed {
             group: ring.group.saturating_sub(1),
             doublings,
             is_near: (doublings == 0).then_some(ring.near_share > 0),
+            round: round_shift(ring.most - ring.least + 1),
         }
     }
 
@@ -323,6 +348,20 @@ impl Placement for Signed {
     #[inline(always)]
     fn is_near(&self) -> Option<bool> {
         self.is_near
+    }
+
+    #[inline(always)]
+    fn is_round(&self) -> bool {
+        self.is_near == Some(false) && self.round > 0
+    }
+
+    #[inline(always)]
+    fn round_homes(&self, hash: KeyHash) -> Homes {
+        let (first, rest) = draw(hash.to_raw(), self.places);
+        let fingerprint = Fingerprint(1 + last_draw(rest, self.fingerprints));
+        let (_, rest) = draw(scatter(fingerprint), 256);
+        let second = self.second(first, rest >> self.round);
+        Homes { first: Place(first), second: Place(second), fingerprint }
     }
 
     #[inline(always)]
@@ -376,6 +415,11 @@ impl Placement for Signed {
     }
 }
 
+/// The shift that draws below a power of two from a fraction; 0 for 1 and for other numbers.
+const fn round_shift(choices: u64) -> u32 {
+    if choices.is_power_of_two() && choices > 1 { u64::BITS - choices.trailing_zeros() } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -417,6 +461,9 @@ mod tests {
                     assert_eq!(placement.homes_by::<Narrow, false>(hash), homes, "{layout:?}");
                 }
                 assert_eq!(placement.homes_by::<Narrow, true>(hash), homes, "{layout:?}");
+            }
+            if placement.is_round() {
+                assert_eq!(placement.round_homes(hash), homes, "{layout:?}");
             }
             assert!(first.0.abs_diff(second.0) >= overlap, "{first:?} and {second:?} overlap in {layout:?}");
             assert_eq!(placement.homes(placement.hash(first, fingerprint)), homes, "{layout:?}");

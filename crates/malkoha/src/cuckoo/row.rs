@@ -133,11 +133,17 @@ pub(super) fn look_up_and_ask<T: Table>(
 
         #[inline(always)]
         fn run(self, vectors: impl Vectors) {
+            if self.0.has_whole_bytes() { self.by::<true>(vectors) } else { self.by::<false>(vectors) }
+        }
+    }
+    impl<T: Table> LookUpAndAsk<'_, T> {
+        #[inline(always)]
+        fn by<const BYTES: bool>(self, vectors: impl Vectors) {
             let Self(table, row, next, answers) = self;
             for (i, answer) in answers.iter_mut().enumerate() {
                 ask_for(table, Place(next.first[i]));
                 ask_for(table, Place(next.second[i]));
-                *answer = table.plainly_holds(row.get(i), vectors);
+                *answer = table.plainly_holds::<BYTES>(row.get(i), vectors);
             }
         }
     }

@@ -71,8 +71,10 @@ impl Group {
 #[derive(Clone, Debug)]
 pub struct Slots {
     words: Words,
-    /// Bits from one place to the next.
+    /// Bits from one place to the next,
     stride: u64,
+    /// and bytes, if they are whole ones, else 0.
+    stride_bytes: u64,
     /// The bits of every lane that tell of its key, and not of its value.
     keys: u64,
     /// How many groups there are,
@@ -370,6 +372,7 @@ impl Table for Slots {
         Self {
             words,
             stride: u64::from(stride),
+            stride_bytes: if stride.is_multiple_of(8) { u64::from(stride / 8) } else { 0 },
             keys: lanes::ones(tag.bits, lanes_per_group).wrapping_mul(tag.key_mask()),
             count,
             group_bits: lanes_per_group * tag.bits,
@@ -398,11 +401,20 @@ impl Table for Slots {
         self.hold_in_groups(homes)
     }
 
+    fn has_whole_bytes(&self) -> bool {
+        self.stride_bytes > 0
+    }
+
     #[inline(always)]
-    fn plainly_holds(&self, homes: Homes, vectors: impl Vectors) -> bool {
+    fn plainly_holds<const BYTES: bool>(&self, homes: Homes, vectors: impl Vectors) -> bool {
         let group = &self.groups[0];
-        let (words, shifts) = self.words.load_two(self.bit(homes.first), self.bit(homes.second));
-        let content = vectors.shifted(words, shifts);
+        let content = if BYTES {
+            let byte = |place: Place| place.0 * self.stride_bytes;
+            Pair::new(self.words.load_two_bytes(byte(homes.first), byte(homes.second)))
+        } else {
+            let (words, shifts) = self.words.load_two(self.bit(homes.first), self.bit(homes.second));
+            vectors.shifted(words, shifts)
+        };
         let sought = Pair::both(group.base(homes.fingerprint.0)).plus(Pair::new(group.stamps));
         vectors.some_lane_is_zero(content.xor(sought), group.lanes)
     }

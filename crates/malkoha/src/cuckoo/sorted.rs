@@ -51,8 +51,10 @@ enum Search {
 #[derive(Clone, Debug)]
 pub struct SortedBuckets {
     words: Words,
-    /// Bits of a bucket.
+    /// Bits of a bucket,
     width: u64,
+    /// and its bytes, if they are whole ones, else 0.
+    width_bytes: u64,
     search: Search,
     /// Lanes of a word.
     group: u32,
@@ -357,6 +359,7 @@ impl Table for SortedBuckets {
         Self {
             words,
             width: u64::from(width),
+            width_bytes: if width.is_multiple_of(8) { u64::from(width / 8) } else { 0 },
             search,
             group: lanes,
             quadruples: spread_into(lane.min(MOST_LANE)),
@@ -381,11 +384,21 @@ impl Table for SortedBuckets {
         self.plain
     }
 
+    fn has_whole_bytes(&self) -> bool {
+        self.width_bytes > 0
+    }
+
     #[inline(always)]
-    fn plainly_holds(&self, homes: Homes, vectors: impl Vectors) -> bool {
-        let (words, shifts) = self.words.load_two(self.bit(homes.first), self.bit(homes.second));
-        let uppers = [self.upper(words[0] >> shifts[0]), self.upper(words[1] >> shifts[1])];
-        let rests = vectors.shifted(words, shifts);
+    fn plainly_holds<const BYTES: bool>(&self, homes: Homes, vectors: impl Vectors) -> bool {
+        let (uppers, rests) = if BYTES {
+            let byte = |place: Place| place.0 * self.width_bytes;
+            let words = self.words.load_two_bytes(byte(homes.first), byte(homes.second));
+            (words.map(|word| self.upper(word)), Pair::new(words))
+        } else {
+            let (words, shifts) = self.words.load_two(self.bit(homes.first), self.bit(homes.second));
+            let uppers = [self.upper(words[0] >> shifts[0]), self.upper(words[1] >> shifts[1])];
+            (uppers, vectors.shifted(words, shifts))
+        };
         let rests = rests.shifted_down::<{ NUMBER_BITS.cast_signed() }>();
         // The side is the highest bit of a tag: only the upper bits differ between the two.
         let sought = self.sought(homes.fingerprint.0, Side::First);

@@ -67,8 +67,12 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// be foreseen.
     fn holds(&self, homes: Homes) -> bool;
 
-    /// [`holds`](Self::holds) for tables that are [plain](Self::is_plain).
-    fn plainly_holds(&self, homes: Homes, vectors: impl Vectors) -> bool;
+    /// Whether every place begins with a byte.
+    fn has_whole_bytes(&self) -> bool;
+
+    /// [`holds`](Self::holds) for tables that are [plain](Self::is_plain), with `BYTES` only for those whose places
+    /// [begin with a byte](Self::has_whole_bytes): there nothing needs to be shifted.
+    fn plainly_holds<const BYTES: bool>(&self, homes: Homes, vectors: impl Vectors) -> bool;
 
     /// [`holds`](Self::holds) for a row of keys: not 0 for those that are held.
     fn hold_row(&self, row: &Row) -> [u64; ROW];
@@ -137,7 +141,7 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
 /// Whether one of its two places holds a key, by whichever way the table has for it.
 #[inline(always)]
 pub(super) fn holds(table: &impl Table, homes: Homes) -> bool {
-    if table.is_plain() { table.plainly_holds(homes, Portable) } else { table.holds(homes) }
+    if table.is_plain() { table.plainly_holds::<false>(homes, Portable) } else { table.holds(homes) }
 }
 
 /// Asks for the memory of a place.

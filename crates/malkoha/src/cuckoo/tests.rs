@@ -132,7 +132,11 @@ impl<T: Table> Work for PlainlyHolds<'_, T> {
 
     #[inline(always)]
     fn run(self, vectors: impl Vectors) -> bool {
-        self.0.plainly_holds(self.1, vectors)
+        let answer = self.0.plainly_holds::<false>(self.1, vectors);
+        if self.0.has_whole_bytes() {
+            assert_eq!(self.0.plainly_holds::<true>(self.1, vectors), answer, "{:?}", self.1);
+        }
+        answer
     }
 }
 
