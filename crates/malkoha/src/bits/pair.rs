@@ -8,9 +8,9 @@
 #[expect(unsafe_code, reason = "instructions that every CPU of the family has")]
 mod imp {
     use core::arch::x86_64::{
-        __m128i, _mm_add_epi64, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_movemask_epi8,
-        _mm_or_si128, _mm_set_epi64x, _mm_set1_epi64x, _mm_setzero_si128, _mm_srli_epi64, _mm_sub_epi64,
-        _mm_xor_si128,
+        __m128i, _mm_add_epi64, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cvtsi64_si128,
+        _mm_movemask_epi8, _mm_mul_epu32, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi64x, _mm_setzero_si128,
+        _mm_sll_epi64, _mm_srl_epi64, _mm_srli_epi64, _mm_sub_epi64, _mm_xor_si128,
     };
 
     use crate::bits::lanes::Lanes;
@@ -55,8 +55,31 @@ mod imp {
         }
 
         #[inline(always)]
+        pub(crate) fn and(self, other: Self) -> Self {
+            Self(sse2!(_mm_and_si128(self.0, other.0)))
+        }
+
+        /// The products of the lower halves of the words.
+        #[inline(always)]
+        pub(crate) fn times(self, other: Self) -> Self {
+            Self(sse2!(_mm_mul_epu32(self.0, other.0)))
+        }
+
+        #[inline(always)]
         pub(crate) fn shifted_down<const BY: i32>(self) -> Self {
             Self(sse2!(_mm_srli_epi64::<BY>(self.0)))
+        }
+
+        /// Both words shifted down by a number of bits below 64.
+        #[inline(always)]
+        pub(crate) fn shifted_down_by(self, by: u64) -> Self {
+            Self(sse2!(_mm_srl_epi64(self.0, _mm_cvtsi64_si128(by.cast_signed()))))
+        }
+
+        /// Both words shifted up by a number of bits below 64.
+        #[inline(always)]
+        pub(crate) fn shifted_up_by(self, by: u64) -> Self {
+            Self(sse2!(_mm_sll_epi64(self.0, _mm_cvtsi64_si128(by.cast_signed()))))
         }
 
         /// The marks of `zero_marks`, and bits that are none.
@@ -118,8 +141,31 @@ mod imp {
         }
 
         #[inline(always)]
+        pub(crate) fn and(self, other: Self) -> Self {
+            self.zip(other, |one, other| one & other)
+        }
+
+        /// The products of the lower halves of the words.
+        #[inline(always)]
+        pub(crate) fn times(self, other: Self) -> Self {
+            self.zip(other, |one, other| u64::from(one as u32) * u64::from(other as u32))
+        }
+
+        #[inline(always)]
         pub(crate) fn shifted_down<const BY: i32>(self) -> Self {
             Self(self.0.map(|word| word >> BY))
+        }
+
+        /// Both words shifted down by a number of bits below 64.
+        #[inline(always)]
+        pub(crate) fn shifted_down_by(self, by: u64) -> Self {
+            Self(self.0.map(|word| word >> by))
+        }
+
+        /// Both words shifted up by a number of bits below 64.
+        #[inline(always)]
+        pub(crate) fn shifted_up_by(self, by: u64) -> Self {
+            Self(self.0.map(|word| word << by))
         }
 
         /// Whether a lane of either word is zero.
@@ -169,6 +215,15 @@ mod tests {
                 let sum = Pair::new(words).plus(Pair::new(others)).shifted_down::<12>();
                 let sums = [0, 1].map(|i: usize| words[i].wrapping_add(others[i]) >> 12);
                 let same = Lanes { ones: 1, highs: 1 << 63 };
+                let equal = |one: Pair, [low, high]: [u64; 2]| {
+                    assert!(vectors.some_lane_is_zero(one.xor(Pair::new([low, !high])), same));
+                    assert!(vectors.some_lane_is_zero(one.xor(Pair::new([!low, high])), same));
+                };
+                let products = [0, 1].map(|i: usize| (words[i] & 0xFFFF_FFFF) * (others[i] & 0xFFFF_FFFF));
+                equal(Pair::new(words).times(Pair::new(others)), products);
+                equal(Pair::new(words).and(Pair::new(others)), [words[0] & others[0], words[1] & others[1]]);
+                equal(Pair::new(words).shifted_down_by(seed % 64), words.map(|word| word >> (seed % 64)));
+                equal(Pair::new(words).shifted_up_by(seed % 64), words.map(|word| word << (seed % 64)));
                 assert!(vectors.some_lane_is_zero(sum.xor(Pair::new([sums[0], !sums[1]])), same));
                 assert!(vectors.some_lane_is_zero(sum.xor(Pair::new([!sums[0], sums[1]])), same));
                 assert!(!vectors.some_lane_is_zero(sum.xor(Pair::new([!sums[0], !sums[1]])), same));

@@ -146,8 +146,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         };
         if P::HAS_WAYS && near {
             self.choose_by::<Near>()
-        } else if P::HAS_WAYS && self.placement.is_round() {
-            self.choose_by::<Round>()
+        } else if P::HAS_WAYS && self.placement.is_local() {
+            self.choose_by::<Local>()
         } else {
             self.choose_by::<Far>()
         }
@@ -344,8 +344,8 @@ trait Way {
 struct Near;
 /// Offsets of which none is near.
 struct Far;
-/// The same, drawn by a shift.
-struct Round;
+/// The same, in tables where they are those that most tables have.
+struct Local;
 
 impl Way for Near {
     #[inline(always)]
@@ -361,10 +361,10 @@ impl Way for Far {
     }
 }
 
-impl Way for Round {
+impl Way for Local {
     #[inline(always)]
     fn homes(placement: &impl Placement, hash: KeyHash) -> Homes {
-        placement.round_homes(hash)
+        placement.local_homes(hash)
     }
 }
 

@@ -23,6 +23,7 @@ use crate::kind::Kind;
 
 use super::doubled::{halve, unhalve};
 use super::layout::CuckooLayout;
+use super::sizing::LOCAL_RANGE;
 use super::tag::{Fingerprint, Side};
 
 /// A bucket or a window, by number.
@@ -48,7 +49,7 @@ pub trait Placement: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// Whether vectors can find homes, in narrow draws.
     fn suits_vectors(&self) -> bool;
 
-    /// Whether there are tables for which [`is_near`](Self::is_near) or [`is_round`](Self::is_round) are true.
+    /// Whether there are tables for which [`is_near`](Self::is_near) or [`is_local`](Self::is_local) are true.
     const HAS_WAYS: bool = false;
 
     /// Whether the homes of keys are found by [`homes_by`](Self::homes_by) with `NEAR` or without; `None` if by
@@ -58,15 +59,14 @@ pub trait Placement: Copy + Send + Sync + core::fmt::Debug + 'static {
         Some(false)
     }
 
-    /// Whether the homes of keys are found by [`round_homes`](Self::round_homes) too.
-    #[inline(always)]
-    fn is_round(&self) -> bool {
+    /// Whether the homes of keys are found by [`local_homes`](Self::local_homes) too.
+    fn is_local(&self) -> bool {
         false
     }
 
-    /// The homes of a key where this takes a shift instead of a draw.
+    /// The homes of a key whose offset is one of those that most tables have.
     #[inline(always)]
-    fn round_homes(&self, hash: KeyHash) -> Homes {
+    fn local_homes(&self, hash: KeyHash) -> Homes {
         self.homes(hash)
     }
 
@@ -100,11 +100,19 @@ pub trait Placement: Copy + Send + Sync + core::fmt::Debug + 'static {
     fn canonical(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
 }
 
+/// The factors of [`scatter`].
+const SCATTER: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93];
+
 /// A hash of a fingerprint, good in its upper bits.
 #[inline(always)]
 const fn scatter(fingerprint: Fingerprint) -> u64 {
-    let z = fingerprint.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (z ^ (z >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93)
+    scatter_by(fingerprint, SCATTER)
+}
+
+#[inline(always)]
+const fn scatter_by(fingerprint: Fingerprint, factors: [u64; 2]) -> u64 {
+    let z = fingerprint.0.wrapping_mul(factors[0]);
+    (z ^ (z >> 32)).wrapping_mul(factors[1])
 }
 
 /// Fan et al.: place XOR a hash of the fingerprint, among a power of two of places.
@@ -240,8 +248,8 @@ pub struct Signed {
     doublings: u32,
     /// What [`Placement::is_near`] says.
     is_near: Option<bool>,
-    /// If the span is a power of two, the shift that draws an offset from a fraction; else 0.
-    round: u32,
+    /// [`SCATTER`], in memory, where it takes no register.
+    scatter: [u64; 2],
 }
 
 impl Signed {
@@ -266,12 +274,7 @@ impl Signed {
     #[inline(always)]
     fn second_by<M: Multiply>(&self, first: u64, fingerprint: Fingerprint) -> u64 {
         let (_, rest) = M::draw(scatter(fingerprint), 256);
-        self.second(first, M::last_draw(rest, self.span))
-    }
-
-    /// The second place of a key with this offset, less the least.
-    #[inline(always)]
-    fn second(&self, first: u64, offset: u64) -> u64 {
+        let offset = M::last_draw(rest, self.span);
         let (near, around) = (first + self.least, first.wrapping_sub(self.ring - self.least));
         let (near, around) = (near + offset, around.wrapping_add(offset));
         if around.cast_signed() < 0 { near } else { around }
@@ -336,7 +339,8 @@ impl Placement for Signed {
             group: ring.group.saturating_sub(1),
             doublings,
             is_near: (doublings == 0).then_some(ring.near_share > 0),
-            round: round_shift(ring.most - ring.least + 1),
+            // What is drawn first only says whether an offset is near: here the shift that drops it is made once.
+            scatter: [SCATTER[0], SCATTER[1] << 8],
         }
     }
 
@@ -350,17 +354,18 @@ impl Placement for Signed {
         self.is_near
     }
 
-    #[inline(always)]
-    fn is_round(&self) -> bool {
-        self.is_near == Some(false) && self.round > 0
+    fn is_local(&self) -> bool {
+        self.is_near == Some(false) && self.least == 1 && self.span == LOCAL_RANGE
     }
 
     #[inline(always)]
-    fn round_homes(&self, hash: KeyHash) -> Homes {
+    fn local_homes(&self, hash: KeyHash) -> Homes {
         let (first, rest) = draw(hash.to_raw(), self.places);
         let fingerprint = Fingerprint(1 + last_draw(rest, self.fingerprints));
-        let (_, rest) = draw(scatter(fingerprint), 256);
-        let second = self.second(first, rest >> self.round);
+        let offset = last_draw(scatter_by(fingerprint, self.scatter), LOCAL_RANGE);
+        let near = first + 1 + offset;
+        let around = near.wrapping_sub(self.ring);
+        let second = if around.cast_signed() < 0 { near } else { around };
         Homes { first: Place(first), second: Place(second), fingerprint }
     }
 
@@ -415,11 +420,6 @@ impl Placement for Signed {
     }
 }
 
-/// The shift that draws below a power of two from a fraction; 0 for 1 and for other numbers.
-const fn round_shift(choices: u64) -> u32 {
-    if choices.is_power_of_two() && choices > 1 { u64::BITS - choices.trailing_zeros() } else { 0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -462,8 +462,8 @@ mod tests {
                 }
                 assert_eq!(placement.homes_by::<Narrow, true>(hash), homes, "{layout:?}");
             }
-            if placement.is_round() {
-                assert_eq!(placement.round_homes(hash), homes, "{layout:?}");
+            if placement.is_local() {
+                assert_eq!(placement.local_homes(hash), homes, "{layout:?}");
             }
             assert!(first.0.abs_diff(second.0) >= overlap, "{first:?} and {second:?} overlap in {layout:?}");
             assert_eq!(placement.homes(placement.hash(first, fingerprint)), homes, "{layout:?}");

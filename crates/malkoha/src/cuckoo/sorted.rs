@@ -69,9 +69,22 @@ pub struct SortedBuckets {
     /// What the second side adds, and for the two sides of plain tables what they add to the upper bits.
     second: Sought,
     second_uppers: [u64; 2],
+    in_vectors: InVectors,
     tag: Anatomy,
     /// The search is by words, and tags have no values.
     plain: bool,
+}
+
+/// Numbers of a table of four lanes in a word, as vectors take them.
+#[derive(Clone, Copy, Debug)]
+struct InVectors {
+    /// Bits of a rest, and of two.
+    rest: u64,
+    two_rests: u64,
+    /// The mask of a rest, twice,
+    rest_mask: [u64; 2],
+    /// and the lowest bits of the first two lanes.
+    two_ones: [u64; 2],
 }
 
 /// A tag in every lane, in two words: its highest four bits, and the rest.
@@ -122,6 +135,20 @@ impl SortedBuckets {
                 Sought { upper: first.upper | self.second.upper, rest: first.rest | self.second.rest }
             }
         }
+    }
+
+    /// [`sought`](Self::sought) on the first side, upper bits and rest, each twice. In vectors: integers are what a lookup
+    /// runs out of first. A product there has two lanes for sure, and a shift makes four of them.
+    #[inline(always)]
+    fn sought_pair(&self, fingerprint: u64) -> (Pair, Pair) {
+        let InVectors { rest, two_rests, rest_mask, two_ones } = self.in_vectors;
+        let tag = Pair::both(fingerprint);
+        let (upper, rest) = (tag.shifted_down_by(rest), tag.and(Pair::new(rest_mask)));
+        let in_lanes = |number: Pair| {
+            let two = number.times(Pair::new(two_ones));
+            two.or(two.shifted_up_by(two_rests))
+        };
+        (in_lanes(upper), in_lanes(rest))
     }
 
     /// Marks a lane whose upper bits and rest are both those of a key: not 0 if there is one.
@@ -369,6 +396,12 @@ impl Table for SortedBuckets {
             keys: Sought::new(tag.key_mask(), rest, ones),
             second,
             second_uppers: [0, second.upper],
+            in_vectors: InVectors {
+                rest: u64::from(rest),
+                two_rests: u64::from(2 * rest),
+                rest_mask: [!(u64::MAX << rest); 2],
+                two_ones: [1 | 1 << rest.min(MOST_LANE); 2],
+            },
             tag,
             plain: matches!(search, Search::Word) && tag.value_bits == 0,
         }
@@ -401,9 +434,9 @@ impl Table for SortedBuckets {
         };
         let rests = rests.shifted_down::<{ NUMBER_BITS.cast_signed() }>();
         // The side is the highest bit of a tag: only the upper bits differ between the two.
-        let sought = self.sought(homes.fingerprint.0, Side::First);
-        let sought_uppers = Pair::both(sought.upper).or(Pair::new(self.second_uppers));
-        let differ = Pair::new(uppers).xor(sought_uppers).or(rests.xor(Pair::both(sought.rest)));
+        let (sought_uppers, sought_rests) = self.sought_pair(homes.fingerprint.0);
+        let sought_uppers = sought_uppers.or(Pair::new(self.second_uppers));
+        let differ = Pair::new(uppers).xor(sought_uppers).or(rests.xor(sought_rests));
         vectors.some_lane_is_zero(differ, self.lanes)
     }
 

@@ -68,7 +68,13 @@ pub struct KeyHasher {
     /// another numbering of the keys.
     before: u64,
     between: u64,
+    /// The factors of the two rounds, always the same. In memory they take no register of a CPU, which are what a lookup
+    /// runs out of first (`docs/DESIGN.md`).
+    factors: [u64; 2],
 }
+
+/// What numbers are multiplied by when they are mixed.
+const FACTORS: [u64; 2] = [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
 
 impl KeyHasher {
     /// The hash that this type computes.
@@ -79,7 +85,7 @@ impl KeyHasher {
     pub const fn new(seed: u64) -> Self {
         let before = mix(seed.wrapping_add(0x9E37_79B9_7F4A_7C15));
         let between = mix(before.wrapping_add(0x9E37_79B9_7F4A_7C15));
-        Self { seed, before, between }
+        Self { seed, before, between, factors: FACTORS }
     }
 
     /// A hasher with a seed that nobody can foresee, drawn from the operating system.
@@ -111,8 +117,8 @@ impl KeyHasher {
     #[inline(always)]
     pub const fn number(&self, number: u64) -> KeyHash {
         let mut z = number ^ self.before;
-        z = (z ^ (z >> 32)).wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ self.between;
-        z = (z ^ (z >> 29)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z = (z ^ (z >> 32)).wrapping_mul(self.factors[0]) ^ self.between;
+        z = (z ^ (z >> 29)).wrapping_mul(self.factors[1]);
         KeyHash(z ^ (z >> 32))
     }
 
@@ -130,8 +136,8 @@ impl KeyHasher {
 /// A bijection of the 64-bit numbers that spreads every input bit over all output bits.
 #[inline(always)]
 pub(crate) const fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z = (z ^ (z >> 30)).wrapping_mul(FACTORS[0]);
+    z = (z ^ (z >> 27)).wrapping_mul(FACTORS[1]);
     z ^ (z >> 31)
 }
 
