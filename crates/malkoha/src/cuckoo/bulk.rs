@@ -27,7 +27,7 @@ use crate::key::KeyHash;
 use super::Cuckoo;
 use super::layout::CuckooLayout;
 use super::place::{Homes, Place, Placement};
-use super::regions::{Batch, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
+use super::regions::{List, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
 use super::row::{self, Row};
 use super::table::{self, Table};
 use super::walk::{End, Ground, Walk};
@@ -162,30 +162,30 @@ impl<T: Table> Filling<T> {
     fn store<P: Placement>(
         &mut self,
         placement: &P,
-        batch: Batch,
+        list: List,
         (again, refusal): (Again, Refusal),
         stashed: impl Fn(Homes) -> bool,
         (cpu, most_steps): (Cpu, u32),
     ) {
         let mut rows = [Row::default(), Row::default()];
         let approach = |part: &Part<T>, from: usize, row: &mut Row| {
-            let hashes = core::array::from_fn(|i| batch.get(from + i).unwrap_or(KeyHash::from_raw(0)));
+            let hashes = core::array::from_fn(|i| list.get(from + i).unwrap_or(KeyHash::from_raw(0)));
             row::find_homes(cpu, placement, &hashes, row);
-            for i in 0..ROW.min(batch.len() - from) {
+            for i in 0..ROW.min(list.len() - from) {
                 part.ask_for(row.get(i).first);
                 part.ask_for(row.get(i).second);
             }
         };
-        for (i, (hash, value)) in batch.keys().enumerate() {
+        for (i, (hash, value)) in list.keys().enumerate() {
             if i == 0 {
                 approach(&self.part, 0, &mut rows[0]);
             }
-            if i % ROW == 0 && i + ROW < batch.len() {
+            if i % ROW == 0 && i + ROW < list.len() {
                 approach(&self.part, i + ROW, &mut rows[(i / ROW + 1) % 2]);
             }
             if self.is_full() {
                 if refusal == Refusal::Tell {
-                    self.leftovers.extend(batch.keys().skip(i));
+                    self.leftovers.extend(list.keys().skip(i));
                 }
                 return;
             }
@@ -341,7 +341,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         let mut fillings = self.take_apart(&cut);
         threads::for_each(fillings.iter_mut().enumerate(), threads, |(part, filling)| {
             let stashed = |homes| !self.stash.is_empty() && self.stash_count(homes) > 0;
-            for batch in keys.of_part(part) {
+            for list in keys.of_part(part) {
                 // What is going to be undone need not be done. Otherwise each part stores what it can, so that the
                 // content does not depend on which of them is first.
                 let undone = again == Again::Store && refusal == Refusal::Forget;
@@ -350,11 +350,11 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                     if refusal == Refusal::Forget {
                         return;
                     }
-                    filling.leftovers.extend(batch.keys());
+                    filling.leftovers.extend(list.keys());
                     continue;
                 }
                 let limits = (self.cpu, self.layout.max_steps);
-                filling.store(&self.placement, batch, (again, refusal), stashed, limits);
+                filling.store(&self.placement, list, (again, refusal), stashed, limits);
             }
         });
         let full = fillings.iter().any(Filling::is_full);

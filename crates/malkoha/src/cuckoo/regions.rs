@@ -61,12 +61,12 @@ pub(super) struct Order {
 
 /// Hashes of keys, raw, and the value of each; no values at all if they are all 0.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Batch<'a> {
+pub(super) struct List<'a> {
     hashes: &'a [u64],
     values: &'a [u16],
 }
 
-impl<'a> Batch<'a> {
+impl<'a> List<'a> {
     pub(super) fn len(&self) -> usize {
         self.hashes.len()
     }
@@ -147,13 +147,13 @@ impl Lists {
         let Ok(()) = filled;
     }
 
-    fn list(&self, region: usize) -> Batch<'_> {
+    fn list(&self, region: usize) -> List<'_> {
         let range = region * self.room..region * self.room + self.lens[region] as usize;
-        Batch { hashes: &self.hashes[range.clone()], values: self.values.get(range).unwrap_or(&[]) }
+        List { hashes: &self.hashes[range.clone()], values: self.values.get(range).unwrap_or(&[]) }
     }
 
-    fn spilled(&self) -> Batch<'_> {
-        Batch { hashes: &self.spilled.0, values: &self.spilled.1 }
+    fn spilled(&self) -> List<'_> {
+        List { hashes: &self.spilled.0, values: &self.spilled.1 }
     }
 }
 
@@ -211,7 +211,7 @@ impl Regions {
     }
 
     /// The keys of a part, region by region, but for those that were spilled.
-    pub(super) fn of_part(&self, part: usize) -> impl Iterator<Item = Batch<'_>> {
+    pub(super) fn of_part(&self, part: usize) -> impl Iterator<Item = List<'_>> {
         let first = part * self.per_part;
         (first..first + self.per_part)
             .flat_map(|region| self.shares.iter().map(move |lists| lists.list(region)))
@@ -219,7 +219,7 @@ impl Regions {
 
     /// Those that were spilled.
     pub(super) fn spilled(&self) -> impl Iterator<Item = (KeyHash, u16)> {
-        self.shares.iter().map(Lists::spilled).flat_map(Batch::keys)
+        self.shares.iter().map(Lists::spilled).flat_map(List::keys)
     }
 
     /// Calls `act` with the hashes of all keys, a list at a time.
@@ -235,7 +235,7 @@ impl Regions {
 
     /// All keys.
     pub(super) fn keys(&self) -> impl Iterator<Item = (KeyHash, u16)> {
-        (0..self.parts).flat_map(|part| self.of_part(part)).flat_map(Batch::keys).chain(self.spilled())
+        (0..self.parts).flat_map(|part| self.of_part(part)).flat_map(List::keys).chain(self.spilled())
     }
 }
 

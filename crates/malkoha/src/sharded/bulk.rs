@@ -23,7 +23,7 @@ use crate::error::Full;
 use crate::filter::Filter;
 use crate::key::{Key, KeyHash};
 
-use super::batch::Batch;
+use super::groups::Groups;
 use super::{Shard, Sharded, shard_of};
 
 /// Threads beyond which none is of use, and none is started.
@@ -166,7 +166,9 @@ impl Sharded {
         let shards = self.shards.len();
         let size = shards.div_ceil(threads);
         let inserters: Vec<_> = (self.shards.chunks_mut(size).enumerate())
-            .map(|(at, set)| Mutex::new(Inserter { set, first: at * size, shards, batch: Batch::default() }))
+            .map(|(at, set)| {
+                Mutex::new(Inserter { set, first: at * size, shards, groups: Groups::default() })
+            })
             .collect();
         thread::scope(|scope| {
             let (mut feeds, mut running) = (Vec::new(), Vec::new());
@@ -195,14 +197,14 @@ struct Inserter<'a> {
     first: usize,
     /// All shards.
     shards: usize,
-    batch: Batch,
+    groups: Groups,
 }
 
 /// Stores hashes in the shards of an inserter.
 fn store(inserter: &Mutex<Inserter>, hashes: Vec<KeyHash>) -> Result<(), Full> {
-    let Inserter { set, first, shards, batch } = &mut *inserter.lock().expect("nobody panics with it");
-    batch.group(hashes.into_iter(), *shards);
-    batch.parts().try_for_each(|(shard, hashes, _)| {
+    let Inserter { set, first, shards, groups } = &mut *inserter.lock().expect("nobody panics with it");
+    groups.group(hashes.into_iter(), *shards);
+    groups.parts().try_for_each(|(shard, hashes, _)| {
         set[shard - *first].get_mut().insert_slice(hashes).map_err(|_| Full)
     })
 }
@@ -248,14 +250,14 @@ mod tests {
         let mut filter = spec.build().unwrap();
         let (hasher, shards) = (filter.hasher, filter.shards.len());
         let inserter =
-            Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, batch: Batch::default() });
+            Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, groups: Groups::default() });
         let mut feed = Feed { buffer: Vec::new(), inserter: &inserter, queue: None };
         (0..keys).try_for_each(|key| feed.push(key.key_hash(&hasher))).unwrap();
         feed.hand_on().unwrap();
         assert!(filter == streamed);
 
         let inserter =
-            Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, batch: Batch::default() });
+            Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, groups: Groups::default() });
         let mut feed = Feed { buffer: Vec::new(), inserter: &inserter, queue: None };
         assert_eq!(
             (0..keys).try_for_each(|key| feed.push(key.key_hash(&hasher))),

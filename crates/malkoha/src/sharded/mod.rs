@@ -5,7 +5,7 @@
 //!   shard  -> lock -> filter              one lock each, on cache lines of its own
 //!   rest   -> place, fingerprint          in the filter of that shard, as ever
 //!
-//!   slices -> batch.rs                    keys in the order of their shards, a lock once for all keys of a shard
+//!   slices -> groups.rs                   keys in the order of their shards, a lock once for all keys of a shard
 //!   bulk   -> bulk.rs                     threads own shards; no locks
 //! ```
 //!
@@ -14,9 +14,9 @@
 //! No code of the caller runs while a lock is held, for keys are hashed before; except what
 //! [`Sharded::write_to`] writes to, which runs under locks for reading.
 
-mod batch;
 mod bulk;
 mod geometry;
+mod groups;
 mod merge;
 mod spec;
 #[cfg(test)]

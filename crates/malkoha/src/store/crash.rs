@@ -17,14 +17,14 @@ type Names = BTreeMap<PathBuf, usize>;
 
 /// What a file holds: as programs see it, and as much of it as is surely on the disk.
 #[derive(Clone, Default)]
-struct Content {
+struct OnDisk {
     live: Vec<u8>,
     synced: Option<Vec<u8>>,
 }
 
 #[derive(Default)]
 struct Image {
-    files: Vec<Content>,
+    files: Vec<OnDisk>,
     names: Names,
     /// The names on the disk, and every state of them since, the present one included.
     history: Vec<Names>,
@@ -39,18 +39,18 @@ enum Fate {
     Failure,
 }
 
-struct Model {
+struct FakeDisk {
     image: Rc<RefCell<Image>>,
-    clock: Rc<Clock>,
+    countdown: Rc<Countdown>,
 }
 
-struct Clock {
+struct Countdown {
     fate: Fate,
     left: Cell<usize>,
     struck: Cell<bool>,
 }
 
-impl Clock {
+impl Countdown {
     fn step(&self) -> io::Result<()> {
         let dead = self.struck.get() && self.fate == Fate::Death;
         if dead || self.left.get() == 0 && !self.struck.replace(true) {
@@ -64,13 +64,13 @@ impl Clock {
 struct Handle {
     file: usize,
     image: Rc<RefCell<Image>>,
-    clock: Rc<Clock>,
+    countdown: Rc<Countdown>,
 }
 
 impl Write for Handle {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let content = &mut self.image.borrow_mut().files[self.file].live;
-        if let Err(error) = self.clock.step() {
+        if let Err(error) = self.countdown.step() {
             // What dies in the midst of writing has written some of it.
             content.extend_from_slice(&bytes[..bytes.len() / 2]);
             return Err(error);
@@ -84,17 +84,17 @@ impl Write for Handle {
     }
 }
 
-impl Model {
+impl FakeDisk {
     fn new(path: &Path, old: &[u8], fate: Fate, steps: usize) -> Self {
-        let content = Content { live: old.to_vec(), synced: Some(old.to_vec()) };
+        let content = OnDisk { live: old.to_vec(), synced: Some(old.to_vec()) };
         let names = Names::from([(path.to_owned(), 0)]);
         let image = Image { files: vec![content], names: names.clone(), history: vec![names] };
-        let clock = Clock { fate, left: Cell::new(steps), struck: Cell::new(false) };
-        Self { image: Rc::new(RefCell::new(image)), clock: Rc::new(clock) }
+        let countdown = Countdown { fate, left: Cell::new(steps), struck: Cell::new(false) };
+        Self { image: Rc::new(RefCell::new(image)), countdown: Rc::new(countdown) }
     }
 
     fn change_names(&self, change: impl FnOnce(&mut Names)) -> io::Result<()> {
-        self.clock.step()?;
+        self.countdown.step()?;
         let image = &mut *self.image.borrow_mut();
         change(&mut image.names);
         image.history.push(image.names.clone());
@@ -116,7 +116,7 @@ impl Model {
                 found.push(None);
                 continue;
             };
-            let Content { live, synced } = &image.files[*file];
+            let OnDisk { live, synced } = &image.files[*file];
             match synced {
                 Some(synced) if synced == live => found.push(Some(live.clone())),
                 _ => found.extend([0, live.len() / 2, live.len()].map(|end| Some(live[..end].to_vec()))),
@@ -126,22 +126,22 @@ impl Model {
     }
 }
 
-impl Disk for Model {
+impl Disk for FakeDisk {
     type File = Handle;
 
     fn create(&self, path: &Path) -> io::Result<Handle> {
         let file = self.image.borrow().files.len();
         self.change_names(|names| _ = names.insert(path.to_owned(), file))?;
-        self.image.borrow_mut().files.push(Content::default());
-        Ok(Handle { file, image: Rc::clone(&self.image), clock: Rc::clone(&self.clock) })
+        self.image.borrow_mut().files.push(OnDisk::default());
+        Ok(Handle { file, image: Rc::clone(&self.image), countdown: Rc::clone(&self.countdown) })
     }
 
     fn keep_permissions(&self, _: &Handle, _: &Path) -> io::Result<()> {
-        self.clock.step()
+        self.countdown.step()
     }
 
     fn sync(&self, file: &Handle) -> io::Result<()> {
-        self.clock.step()?;
+        self.countdown.step()?;
         let content = &mut self.image.borrow_mut().files[file.file];
         content.synced = Some(content.live.clone());
         Ok(())
@@ -155,7 +155,7 @@ impl Disk for Model {
     }
 
     fn sync_folder(&self, _: &Path) -> io::Result<()> {
-        self.clock.step()?;
+        self.countdown.step()?;
         let image = &mut *self.image.borrow_mut();
         image.history = vec![image.names.clone()];
         Ok(())
@@ -172,7 +172,7 @@ fn new() -> Vec<u8> {
     (0..3 << 20).map(|i| (i % 251) as u8).collect()
 }
 
-fn save_new(disk: &Model, path: &Path) -> Result<(), Error> {
+fn save_new(disk: &FakeDisk, path: &Path) -> Result<(), Error> {
     replace(disk, path, |out| new().chunks(1 << 19).try_for_each(|chunk| out.write_all(chunk)))
 }
 
@@ -181,7 +181,7 @@ fn wherever_saving_dies_the_path_holds_the_old_file_or_the_new_one() {
     let path = Path::new("folder/filter");
     let (mut died, mut steps) = (0, 0);
     loop {
-        let disk = Model::new(path, OLD, Fate::Death, steps);
+        let disk = FakeDisk::new(path, OLD, Fate::Death, steps);
         let saved = save_new(&disk, path);
         let complete = |bytes: &[u8]| bytes == OLD || bytes == new();
         assert!(complete(&disk.live(path)), "after {steps} steps");
@@ -203,7 +203,7 @@ fn wherever_saving_dies_the_path_holds_the_old_file_or_the_new_one() {
 fn whatever_fails_is_told_and_cleaned_up() {
     let path = Path::new("folder/filter");
     for steps in 0.. {
-        let disk = Model::new(path, OLD, Fate::Failure, steps);
+        let disk = FakeDisk::new(path, OLD, Fate::Failure, steps);
         let saved = save_new(&disk, path);
         let names: Vec<_> = disk.image.borrow().names.keys().cloned().collect();
         assert_eq!(names, [path], "no temporary file is left after {steps} steps");
@@ -222,7 +222,7 @@ fn whatever_fails_is_told_and_cleaned_up() {
 #[test]
 fn without_a_sync_a_power_cut_would_leave_neither() {
     let (path, temporary) = (Path::new("filter"), Path::new("temporary"));
-    let disk = Model::new(path, OLD, Fate::Death, 1000);
+    let disk = FakeDisk::new(path, OLD, Fate::Death, 1000);
     let mut file = disk.create(temporary).unwrap();
     file.write_all(&new()).unwrap();
     disk.rename(temporary, path).unwrap();

@@ -10,15 +10,15 @@ use crate::key::{Key, KeyHash};
 
 use super::{Shard, Sharded, shard_of};
 
-/// Keys of a batch: enough for each shard that the filters have memory to ask for ahead, and never so many
-/// that the batch itself leaves the cache for long.
-const LEAST_BATCH: usize = 1 << 14;
-const MOST_BATCH: usize = 1 << 20;
+/// Keys that are grouped at a time: enough for each shard that the filters have memory to ask for ahead, and never so many
+/// that they themselves leave the cache for long.
+const LEAST_GROUPED: usize = 1 << 14;
+const MOST_GROUPED: usize = 1 << 20;
 const KEYS_PER_SHARD: usize = 256;
 
 /// Hashes in the order of their shards, and where each was in the slice.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct Groups {
     drawn: Vec<(usize, KeyHash)>,
     hashes: Vec<KeyHash>,
     from: Vec<u32>,
@@ -26,9 +26,9 @@ pub(super) struct Batch {
     ends: Vec<usize>,
 }
 
-impl Batch {
+impl Groups {
     /// Puts hashes, at most 2^32 of them, into the order of their shards; those of one shard keep theirs.
-    #[expect(clippy::cast_possible_truncation, reason = "a batch has at most 2^20 keys")]
+    #[expect(clippy::cast_possible_truncation, reason = "at most 2^20 keys are grouped at a time")]
     pub(super) fn group(&mut self, hashes: impl Iterator<Item = KeyHash>, shards: usize) {
         self.drawn.clear();
         self.drawn.extend(hashes.map(|hash| shard_of(hash, shards)));
@@ -73,7 +73,7 @@ fn insert_all(filter: &mut Filter, hashes: &[KeyHash], mut refused: impl FnMut(u
 }
 
 impl Sharded {
-    /// Groups keys a batch at a time and calls `act` with each shard that has some of them, their hashes and
+    /// Groups some keys at a time and calls `act` with each shard that has some of them, their hashes and
     /// their indices in the slice.
     fn each_shard<K: Key>(
         &self,
@@ -81,11 +81,11 @@ impl Sharded {
         mut act: impl FnMut(&Shard, &[KeyHash], &mut dyn Iterator<Item = usize>),
     ) {
         let shards = self.shards.len();
-        let mut batch = Batch::default();
-        let size = (KEYS_PER_SHARD * shards).clamp(LEAST_BATCH, MOST_BATCH);
+        let mut groups = Groups::default();
+        let size = (KEYS_PER_SHARD * shards).clamp(LEAST_GROUPED, MOST_GROUPED);
         for (keys, start) in keys.chunks(size).zip((0..).step_by(size)) {
-            batch.group(keys.iter().map(|key| key.key_hash(&self.hasher)), shards);
-            for (shard, hashes, from) in batch.parts() {
+            groups.group(keys.iter().map(|key| key.key_hash(&self.hasher)), shards);
+            for (shard, hashes, from) in groups.parts() {
                 act(&self.shards[shard], hashes, &mut from.iter().map(|&at| start + at as usize));
             }
         }
