@@ -185,6 +185,13 @@ pub enum Error {
     Full,
     /// Some keys of a slice found no room: [`Refused`], for those who use `?`.
     Refused(Refused),
+    /// DNA words of this length do not exist: [`KeyFormat::Kmers`](crate::KeyFormat::Kmers).
+    WordLength {
+        /// Letters asked for.
+        got: u32,
+        /// The largest number allowed; the smallest is 1.
+        most: u32,
+    },
     /// Values of this width do not exist.
     ValueBits {
         /// Bits asked for.
@@ -308,6 +315,9 @@ impl fmt::Display for Error {
             }
             Self::Full => fmt::Display::fmt(&Full, f),
             Self::Refused(refused) => fmt::Display::fmt(refused, f),
+            Self::WordLength { got, most } => {
+                write!(f, "DNA words of {got} letters are not possible; ask for 1 to {most}")
+            }
             Self::ValueBits { got } => {
                 write!(f, "values of {got} bits are not possible; ask for 1 to 16 bits, or for no values")
             }
@@ -337,8 +347,8 @@ impl fmt::Display for Error {
             }
             Self::Geometries { what } => write!(
                 f,
-                "the filters differ in {what}; only filters of equal layout and seed can be merged: plan once and \
-                 build all of them from that geometry"
+                "the filters differ in {what}; only filters of equal layout, seed and key format can be merged: \
+                 plan once and build all of them from that geometry"
             ),
             Self::MergeFull { copies, room, left_over } => write!(
                 f,

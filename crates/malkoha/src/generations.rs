@@ -33,7 +33,7 @@ use crate::engine::{CHUNK, Counters, Inserted, saturating_sum};
 use crate::error::{Error, Full};
 use crate::filter::chain::{self, contains_in_any};
 use crate::filter::{Filter, Stats, ask_in_chunks};
-use crate::key::{Key, KeyHash};
+use crate::key::{Key, KeyFormat, KeyHash};
 use crate::plan::Geometry;
 use crate::plan::{Given, Spec, check_rate};
 
@@ -318,6 +318,12 @@ impl Generations {
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.geometry.rate() * self.filters.len() as f64
+    }
+
+    /// What its keys are, as its maker says.
+    #[must_use]
+    pub fn key_format(&self) -> KeyFormat {
+        self.geometry.key_format()
     }
 
     /// The generations, the newest first.

@@ -155,7 +155,7 @@ pub use engine::{Fill, Inserted, Values};
 pub use error::{Error, Full, Refused, SystemError};
 pub use filter::{Filter, Level, LinkStats, Stats};
 pub use generations::Generations;
-pub use key::{HashId, Key, KeyHash, KeyHasher};
+pub use key::{HashId, Key, KeyFormat, KeyHash, KeyHasher};
 pub use kind::{Kind, KindError, Pattern};
 pub use plan::{Advice, Geometry, Layout, Need, Reason, Spec};
 pub use sharded::{Sharded, ShardedGeometry, ShardedSpec};

@@ -104,6 +104,18 @@ fn every_file_there_is_can_be_read() {
     }
 }
 
+/// The lowest version that can say what is to be said.
+#[test]
+fn versions_are_those_of_their_folders() {
+    for version in golden::VERSIONS {
+        for entry in std::fs::read_dir(golden::folder(version)).unwrap() {
+            let path = entry.unwrap().path();
+            let bytes = std::fs::read(&path).unwrap();
+            assert_eq!(bytes[8..12], [version, 0, 0, 0], "{}", path.display());
+        }
+    }
+}
+
 #[test]
 #[ignore = "writes the golden files that are not there yet"]
 fn write_golden_files() {

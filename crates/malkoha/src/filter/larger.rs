@@ -4,6 +4,7 @@
 //! stores it as if it were the key's own.
 
 use super::Filter;
+use super::merge::united_format;
 use crate::error::Error;
 use crate::plan::Geometry;
 
@@ -58,10 +59,10 @@ impl Filter {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn merge_into_larger(&self, others: &[&Self]) -> Result<Self, Error> {
-        others.iter().try_for_each(|other| self.check_equal(other))?;
+        others.iter().try_for_each(|other| self.check_equal(other).map(|_| ()))?;
         let filters: Vec<&Self> = core::iter::once(self).chain(others.iter().copied()).collect();
         let copies = filters.iter().fold(0u64, |sum, filter| sum.saturating_add(filter.len()));
-        let mut geometry = *self.geometry();
+        let mut geometry = self.geometry().with_key_format(united_format(filters.iter().copied())?);
         if !geometry.kind().is_signed() || geometry.is_growing() {
             next_size(&geometry)?;
         }

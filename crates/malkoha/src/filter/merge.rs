@@ -8,10 +8,12 @@
 use super::{Body, Filter};
 use crate::engine::{Copied, MOST_COPIES};
 use crate::error::{Error, Full};
+use crate::key::KeyFormat;
 use crate::plan::{Geometry, Layout};
 
 impl Filter {
-    /// Takes over everything that another filter holds. Both must have the same layout and seed.
+    /// Takes over everything that another filter holds. Both must have the same layout and seed, and keys of
+    /// the same [format](crate::Spec::key_format) if both say one.
     ///
     /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in
     /// both is there twice, and every stored copy can be removed. If not all copies find a place nothing
@@ -59,19 +61,21 @@ impl Filter {
         self.take_over(other, Which::Unknown)
     }
 
-    /// Refuses a filter that cannot be merged with this one.
-    pub(crate) fn check_equal(&self, other: &Self) -> Result<(), Error> {
+    /// The key format of this filter and another together; refuses one that cannot be merged with this one.
+    pub(crate) fn check_equal(&self, other: &Self) -> Result<KeyFormat, Error> {
         if self.geometry().is_growing() || other.geometry().is_growing() {
             return Err(Error::Growing {
                 operation: "be merged into another, only put into one chain with it (merge_into_chain)",
             });
         }
-        difference(self.geometry(), other.geometry()).map_or(Ok(()), |what| Err(Error::Geometries { what }))
+        let format = united_format([self, other])?;
+        difference(self.geometry(), other.geometry())
+            .map_or(Ok(format), |what| Err(Error::Geometries { what }))
     }
 
     /// Takes over what another filter holds, or nothing at all.
     pub(crate) fn take_over(&mut self, other: &Self, which: Which) -> Result<(), Error> {
-        self.check_equal(other)?;
+        let format = self.check_equal(other)?;
         let (copies, room) = (self.len().saturating_add(other.len()), self.geometry().capacity());
         let others = match (&mut self.body, &other.body) {
             (Body::Bloom(_), Body::Bloom(_)) if copies > MOST_COPIES => {
@@ -79,6 +83,7 @@ impl Filter {
             }
             (Body::Bloom(mine), Body::Bloom(others)) => {
                 mine.merge_bits(&**others);
+                self.geometry = self.geometry.with_key_format(format);
                 return Ok(());
             }
             (_, Body::Cuckoo(others)) => others,
@@ -91,6 +96,7 @@ impl Filter {
         let refuses =
             |filter: &mut Self, copy| which.wants(filter, copy) && filter.store_copy(copy) == Err(Full);
         if !rest.any(|copy| refuses(self, copy)) {
+            self.geometry = self.geometry.with_key_format(format);
             return Ok(());
         }
         // Where there are too many for any luck, trying them all would cost a long walk for each that is
@@ -135,6 +141,15 @@ impl Which {
         };
         self == Self::All || !known()
     }
+}
+
+/// The key format of filters that are put together.
+pub(crate) fn united_format<'a>(filters: impl IntoIterator<Item = &'a Filter>) -> Result<KeyFormat, Error> {
+    let mut formats = filters.into_iter().map(|filter| filter.geometry().key_format());
+    formats.try_fold(KeyFormat::Any, |one, other| {
+        one.united(other)
+            .ok_or_else(|| Error::Geometries { what: format!("their key formats ({one} and {other})") })
+    })
 }
 
 /// The first thing in which filters differ that are to be merged.

@@ -22,7 +22,7 @@ use chain::Chain;
 use crate::bits::Words;
 use crate::engine::{BloomEngine, Counters, CuckooEngine, Engine, Fill, Inserted};
 use crate::error::{Error, Full};
-use crate::key::{Key, KeyHasher};
+use crate::key::{Key, KeyFormat, KeyHasher};
 use crate::plan::Geometry;
 
 /// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
@@ -108,6 +108,12 @@ impl Filter {
     /// The filter with this geometry and a body of the same.
     pub(crate) fn around(geometry: Geometry, body: Body) -> Self {
         Self { geometry, hasher: KeyHasher::new(geometry.seed()), body }
+    }
+
+    /// The filter, which does not grow, said to have keys of this format.
+    pub(crate) fn with_key_format(mut self, format: KeyFormat) -> Self {
+        self.geometry = self.geometry.with_key_format(format);
+        self
     }
 
     #[inline(always)]
@@ -341,6 +347,7 @@ impl fmt::Debug for Filter {
             .field("planned_keys", &self.geometry.keys())
             .field("rate", &self.geometry.rate())
             .field("bytes", &self.engine().bytes())
+            .field("key_format", &format_args!("{}", self.geometry.key_format()))
             .finish_non_exhaustive()
     }
 }

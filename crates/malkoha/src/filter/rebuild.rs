@@ -9,7 +9,7 @@ use crate::theory;
 
 impl Filter {
     /// A new filter like this one, planned for `planned` keys, that holds these keys: the same kind, seed,
-    /// rate and options, at the load that is usual for the kind.
+    /// key format, rate and options, at the load that is usual for the kind.
     ///
     /// This is what to do with a filter that has grown or was doubled, or must take more than it was planned
     /// for, where the keys are at hand: one table again, two places a lookup, and no bits spent on growth. A
@@ -40,6 +40,7 @@ impl Filter {
 fn like(geometry: &Geometry, keys: u64) -> Spec {
     let kind = geometry.kind();
     let mut spec = Spec::new(keys, geometry.rate()).kind(kind).seed(geometry.seed());
+    spec = spec.key_format(geometry.key_format());
     match *geometry.layout() {
         Layout::Cuckoo(layout) => {
             let ring = layout.ring;
@@ -71,7 +72,7 @@ fn like(geometry: &Geometry, keys: u64) -> Spec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cost, Kind, Pattern};
+    use crate::{Cost, KeyFormat, Kind, Pattern};
 
     #[test]
     fn a_plan_rebuilt_for_as_many_keys_is_the_same_plan() {
@@ -84,6 +85,8 @@ mod tests {
         }
         let blocked = Spec::new(5000, 0.003).kind(Kind::Blocked(2));
         specs.extend([blocked.pattern(Pattern::Distinct), blocked.cost(Cost::LookAhead { mu: 3.5 })]);
+        specs.push(blocked.key_format(KeyFormat::U64));
+        specs.push(Spec::new(50, 0.1).growing().key_format(KeyFormat::Kmers { k: 31 }));
         for spec in specs {
             let geometry = spec.plan().unwrap();
             assert_eq!(like(&geometry, geometry.keys()).plan(), Ok(geometry));

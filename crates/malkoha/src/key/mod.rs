@@ -6,6 +6,9 @@
 //! is taken as it is. `docs/DESIGN.md`, "Hash", says why these; the test vectors below pin them.
 
 pub(crate) mod draw;
+mod format;
+
+pub use format::KeyFormat;
 
 use core::hash::BuildHasher;
 use std::borrow::Cow;

@@ -3,6 +3,7 @@
 use super::growth::{Growth, share};
 use crate::bloom::{BlockedLayout, BloomLayout};
 use crate::cuckoo::CuckooLayout;
+use crate::key::KeyFormat;
 use crate::kind::Kind;
 use crate::theory;
 
@@ -22,6 +23,7 @@ pub struct Geometry {
     keys: u64,
     rate: f64,
     seed: u64,
+    key_format: KeyFormat,
     layout: Layout,
     growth: Option<Growth>,
 }
@@ -40,7 +42,12 @@ pub enum Layout {
 
 impl Geometry {
     pub(crate) fn new(keys: u64, rate: f64, seed: u64, layout: Layout) -> Self {
-        Self { keys, rate, seed, layout, growth: None }
+        Self { keys, rate, seed, key_format: KeyFormat::Any, layout, growth: None }
+    }
+
+    /// The same for keys of this format.
+    pub(crate) fn with_key_format(self, key_format: KeyFormat) -> Self {
+        Self { key_format, ..self }
     }
 
     /// The geometry of a chain that begins with this one, at a promise that leaves room for all later links.
@@ -109,6 +116,12 @@ impl Geometry {
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// What its keys are, as its maker says.
+    #[must_use]
+    pub fn key_format(&self) -> KeyFormat {
+        self.key_format
     }
 
     /// The memory, by family.

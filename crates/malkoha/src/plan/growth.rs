@@ -77,7 +77,7 @@ impl Growth {
                 (keys, Layout::Blocked(wish.at_rate(keys, rate)?))
             }
         };
-        Ok(Geometry::new(keys, rate, chain.seed(), layout))
+        Ok(Geometry::new(keys, rate, chain.seed(), layout).with_key_format(chain.key_format()))
     }
 
     /// The rate that a chain is predicted to have when it has grown to n keys one by one.

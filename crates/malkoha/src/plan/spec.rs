@@ -3,7 +3,7 @@
 use crate::bloom::{self, BlockedWish, Cost, PlainWish};
 use crate::cuckoo::{Offsets, Wish};
 use crate::error::Error;
-
+use crate::key::KeyFormat;
 use crate::kind::{Kind, Pattern};
 use crate::theory;
 use crate::theory::search::most;
@@ -40,6 +40,7 @@ pub struct Spec {
     pub(crate) given: Given,
     pub(crate) kind: Kind,
     seed: u64,
+    key_format: KeyFormat,
     load: Option<f64>,
     dense: bool,
     offsets: Offsets,
@@ -113,6 +114,7 @@ impl Spec {
             given,
             kind: Kind::Sorted,
             seed: Self::DEFAULT_SEED,
+            key_format: KeyFormat::Any,
             load: None,
             dense: false,
             offsets: Offsets::default(),
@@ -137,6 +139,25 @@ impl Spec {
     /// `spec.seed(KeyHasher::random().seed())`.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// What the keys are, for those who will read the filter from a file and have theirs as text or bytes.
+    /// Nothing else changes: the filter takes any [`Key`](crate::Key) still. Unless asked otherwise nothing is
+    /// said of them.
+    ///
+    /// Filters of different key formats are not merged; one that says nothing is merged with any, and then
+    /// has the format of the other.
+    ///
+    /// ```
+    /// use malkoha::{KeyFormat, Spec};
+    /// let spec = Spec::new(1000, 0.001);
+    /// let mut words = spec.key_format(KeyFormat::Kmers { k: 31 }).build()?;
+    /// assert!(words.merge(&spec.key_format(KeyFormat::Bytes).build()?).is_err());
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn key_format(mut self, format: KeyFormat) -> Self {
+        self.key_format = format;
         self
     }
 
@@ -260,6 +281,11 @@ impl Spec {
     /// The exact numbers that follow, without allocating anything.
     pub fn plan(&self) -> Result<Geometry, Error> {
         self.kind.check()?;
+        if let KeyFormat::Kmers { k } = self.key_format
+            && !self.key_format.is_possible()
+        {
+            return Err(Error::WordLength { got: k, most: KeyFormat::MOST_K });
+        }
         if self.growing {
             return self.plan_growing();
         }
@@ -285,7 +311,12 @@ impl Spec {
                 (keys, rate, layout)
             }
         };
-        Ok(Geometry::new(keys, rate, self.seed, Layout::Cuckoo(layout)))
+        Ok(self.geometry(keys, rate, Layout::Cuckoo(layout)))
+    }
+
+    /// The geometry that has these numbers.
+    fn geometry(&self, keys: u64, rate: f64, layout: Layout) -> Geometry {
+        Geometry::new(keys, rate, self.seed, layout).with_key_format(self.key_format)
     }
 
     /// The geometry that a growing filter begins with.
@@ -325,7 +356,7 @@ impl Spec {
         if keys > bloom::MOST_BLOOM_KEYS {
             return Err(Error::TooLarge { keys });
         }
-        Ok(Geometry::new(keys, rate, self.seed, layout))
+        Ok(self.geometry(keys, rate, layout))
     }
 
     fn plan_plain(&self) -> Result<(u64, f64, Layout), Error> {

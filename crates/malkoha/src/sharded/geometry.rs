@@ -1,5 +1,6 @@
 //! `ShardedGeometry`: the exact numbers of a filter made of shards.
 
+use crate::key::KeyFormat;
 use crate::kind::Kind;
 use crate::plan::Geometry;
 use crate::theory;
@@ -51,6 +52,12 @@ impl ShardedGeometry {
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.shard.seed()
+    }
+
+    /// What its keys are, as its maker says.
+    #[must_use]
+    pub fn key_format(&self) -> KeyFormat {
+        self.shard.key_format()
     }
 
     /// The number of shards.

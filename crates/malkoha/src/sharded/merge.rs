@@ -65,6 +65,7 @@ impl Sharded {
                 });
             }
         }
+        self.geometry.shard = *self.shards[0].get_mut().geometry();
         Ok(())
     }
 }

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::key::KeyFormat;
 
-use super::format::{Form, LINE_BYTES, MAGIC, VERSION};
+use super::format::{Form, LINE_BYTES, MAGIC, field, version_of};
 use super::record;
 use super::section::{Input, SectionWriter, section_bytes};
 
@@ -13,7 +14,9 @@ use super::section::{Input, SectionWriter, section_bytes};
 pub(crate) const MOST_PARTS: u64 = 1 << 16;
 pub(crate) const MOST_NUMBERS: u64 = 1 << 16;
 
-/// Where in an outline the number of parts, the number of numbers and the numbers themselves stand.
+/// Where in an outline the version, the number of parts, the number of numbers and the numbers themselves
+/// stand.
+pub(super) const VERSION_OFFSET: u64 = 8;
 pub(super) const PARTS_OFFSET: u64 = 16;
 pub(super) const COUNT_OFFSET: u64 = 24;
 pub(super) const NUMBERS_OFFSET: u64 = LINE_BYTES;
@@ -35,6 +38,11 @@ pub(crate) fn part_offsets(numbers: &[u64], parts: &[Filter]) -> Vec<u64> {
     core::iter::once(first).chain(ends).collect()
 }
 
+/// The version of an outline: the highest of its records.
+fn version<'a>(parts: impl Iterator<Item = &'a Filter>) -> u32 {
+    parts.map(|part| version_of(part.geometry().key_format())).max().unwrap_or(version_of(KeyFormat::Any))
+}
+
 /// Writes something that is made of several filters. What the numbers mean is up to the form.
 ///
 /// # Panics
@@ -48,7 +56,7 @@ pub(crate) fn write_compound(
 ) -> io::Result<()> {
     assert!(numbers.len() as u64 <= MOST_NUMBERS && parts.len() as u64 <= MOST_PARTS, "an outline is short");
     let mut outline = SectionWriter::new(out, 0);
-    let what = u64::from(VERSION) | (form as u64) << 32;
+    let what = u64::from(version(parts.iter().copied())) | (form as u64) << 32;
     let counts = [parts.len() as u64, numbers.len() as u64];
     outline.put_numbers(&[u64::from_le_bytes(MAGIC), what, counts[0], counts[1], 0, 0, 0, 0])?;
     outline.put_numbers(numbers)?;
@@ -61,7 +69,7 @@ pub(crate) fn write_compound(
 pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u64>, Vec<Filter>), Error> {
     input.expect(form)?;
     let begin = input.offset();
-    let [_, _, parts, count] = input.prefix()?;
+    let [_, what, parts, count] = input.prefix()?;
     for (name, number, most, offset) in
         [("parts", parts, MOST_PARTS, PARTS_OFFSET), ("numbers", count, MOST_NUMBERS, COUNT_OFFSET)]
     {
@@ -76,10 +84,22 @@ pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u6
         let what = format!("{} where this version has 0", words[index]);
         return Err(Error::Newer { part: "reserved number", offset: begin + 8 * index as u64, what });
     }
-    let mut filters = Vec::new();
+    let mut filters: Vec<Filter> = Vec::new();
     for _ in 0..parts {
+        let record = input.offset();
         input.expect(Form::Single)?;
-        filters.push(record::read(input)?);
+        let filter = record::read(input)?;
+        let (format, first) = (filter.geometry().key_format(), filters.first().unwrap_or(&filter).geometry());
+        if format != first.key_format() {
+            let what = format!("{format} where the first part has {}", first.key_format());
+            return Err(Error::corrupt(field::KEY_FORMAT.name, record + field::KEY_FORMAT.offset, what));
+        }
+        filters.push(filter);
+    }
+    let version = version(filters.iter());
+    if what & u64::from(u32::MAX) != u64::from(version) {
+        let what = format!("{} where that of the parts is {version}", what & u64::from(u32::MAX));
+        return Err(Error::corrupt("version", begin + VERSION_OFFSET, what));
     }
     Ok((words[8..].to_vec(), filters))
 }

@@ -1,10 +1,21 @@
 //! Where everything stands in a file. What it means is said in `docs/FORMAT.md`, and only there.
 
+use crate::key::KeyFormat;
+
 /// The first eight bytes of every file. The first of them is no text in any encoding that people use.
 pub(super) const MAGIC: [u8; 8] = *b"\x89malkoha";
 
-/// The version of the format that this crate writes, and the newest that it reads.
-pub(super) const VERSION: u32 = 1;
+/// The newest version of the format, and the newest that this crate reads. It has the format of the keys.
+pub(super) const NEWEST_VERSION: u32 = 2;
+
+/// The lowest version that can say this of keys: what everybody writes, so that programs that know only older
+/// versions read all files that need nothing new.
+pub(super) const fn version_of(format: KeyFormat) -> u32 {
+    match format {
+        KeyFormat::Any => 1,
+        _ => 2,
+    }
+}
 
 /// Bytes that tell what follows: magic, version, form, and two numbers which in an outline are counts.
 pub(super) const PREFIX_BYTES: usize = 32;
@@ -91,6 +102,8 @@ pub(super) mod field {
         COPIES = "copies" at 64;
         STASHED = "stash entries" at 72;
         TABLE_BYTES = "table bytes" at 80;
+        KEY_FORMAT = "key format" at 88;
+        WORD_LENGTH = "word length" at 96;
 
         PLACES = "places" at 128;
         SLOTS = "slots" at 136;

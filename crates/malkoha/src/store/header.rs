@@ -11,11 +11,11 @@ use crate::bloom::{BlockedLayout, BloomLayout, Cost, MOST_BLOOM_KEYS};
 use crate::cuckoo::{CuckooLayout, MOST_SUBTABLE_BITS, Offsets, Ring};
 use crate::engine::MOST_COPIES;
 use crate::error::Error;
-use crate::key::KeyHasher;
+use crate::key::{KeyFormat, KeyHasher};
 use crate::kind::{Kind, Pattern};
 use crate::plan::{Geometry, Layout, Spec};
 
-use super::format::{Field, Form, HEADER_NUMBERS, MAGIC, VERSION, field};
+use super::format::{Field, Form, HEADER_NUMBERS, MAGIC, field, version_of};
 use super::section::{Input, SectionWriter};
 
 /// Everything that stands before stash and table.
@@ -67,6 +67,9 @@ impl Header {
         set(field::COPIES, self.copies);
         set(field::STASHED, self.stashed);
         set(field::TABLE_BYTES, geometry.bytes());
+        let (format, word_length) = format_number(geometry.key_format());
+        set(field::KEY_FORMAT, format);
+        set(field::WORD_LENGTH, u64::from(word_length));
         match *geometry.layout() {
             Layout::Cuckoo(layout) => {
                 set(field::PLACES, layout.places);
@@ -98,7 +101,7 @@ impl Header {
             }
         }
         numbers[0] = u64::from_le_bytes(MAGIC);
-        numbers[1] = u64::from(VERSION) | (Form::Single as u64) << 32;
+        numbers[1] = u64::from(version_of(geometry.key_format())) | (Form::Single as u64) << 32;
         numbers
     }
 }
@@ -128,6 +131,7 @@ impl Numbers {
             return Err(self.corrupt(field::RATE, format!("{rate} is no rate")));
         }
         let geometry = Geometry::new(keys, rate, self.get(field::SEED), layout);
+        let geometry = geometry.with_key_format(self.key_format()?);
         if geometry.table_bits().is_none() {
             return Err(self.corrupt(field::TABLE_BYTES, "the table is larger than can be counted"));
         }
@@ -162,6 +166,22 @@ impl Numbers {
     fn small(&self, field: Field, range: RangeInclusive<u32>) -> Result<u32, Error> {
         let number = self.within(field, u64::from(*range.start())..=u64::from(*range.end()))?;
         Ok(u32::try_from(number).expect("inside a range of small numbers"))
+    }
+
+    /// What keys are: version 1 does not say it, later ones do.
+    fn key_format(&self) -> Result<KeyFormat, Error> {
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half; the upper one is the form")]
+        let version = self.numbers[1] as u32;
+        if version <= version_of(KeyFormat::Any) {
+            return Ok(KeyFormat::Any);
+        }
+        Ok(match self.get(field::KEY_FORMAT) {
+            0 => return Err(self.corrupt(field::KEY_FORMAT, "there is no version 2 without one")),
+            1 => KeyFormat::Bytes,
+            2 => KeyFormat::U64,
+            3 => KeyFormat::Kmers { k: self.small(field::WORD_LENGTH, 1..=KeyFormat::MOST_K)? },
+            _ => return Err(self.newer(field::KEY_FORMAT, "is unknown")),
+        })
     }
 
     fn kind(&self) -> Result<Kind, Error> {
@@ -318,6 +338,16 @@ fn number_of(kind: Kind) -> (u64, u8) {
         Kind::Sorted => (6, 4),
         Kind::Bloom => (7, 0),
         Kind::Blocked(choices) => (8, choices),
+    }
+}
+
+/// The number of a key format, and of the letters of its words.
+fn format_number(format: KeyFormat) -> (u64, u32) {
+    match format {
+        KeyFormat::Any => (0, 0),
+        KeyFormat::Bytes => (1, 0),
+        KeyFormat::U64 => (2, 0),
+        KeyFormat::Kmers { k } => (3, k),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::compound::{COUNT_OFFSET, NUMBERS_OFFSET, PARTS_OFFSET};
+use super::compound::{COUNT_OFFSET, NUMBERS_OFFSET, PARTS_OFFSET, VERSION_OFFSET};
 use super::format::{Form, HEADER_NUMBERS, PREFIX_BYTES, STASH_ENTRY_BYTES, field};
 use super::header::Numbers;
 use super::section::section_bytes;
@@ -15,30 +15,45 @@ const MOST_BYTES: u64 = 1 << 20;
 /// section, and all checksums. What the other numbers and the content are is left as it is.
 pub(crate) fn seal(bytes: &mut Vec<u8>) {
     let mut at = 0;
-    let mut parts = 1;
     if bytes.len() < PREFIX_BYTES {
         return;
     }
-    if number(bytes, 8) >> 32 != Form::Single as u64 {
-        parts = number(bytes, PARTS_OFFSET).min(16);
-        let content = number(bytes, COUNT_OFFSET).saturating_mul(8).saturating_add(NUMBERS_OFFSET);
-        if seal_section(bytes, &mut at, content, 0).is_none() {
-            return;
+    if number(bytes, VERSION_OFFSET) >> 32 == Form::Single as u64 {
+        if seal_record(bytes, &mut at).is_some() {
+            bytes.truncate(at);
         }
+        return;
     }
-    for _ in 0..parts {
-        if seal_record(bytes, &mut at).is_none() {
-            return;
-        }
+    let content = number(bytes, COUNT_OFFSET).saturating_mul(8).saturating_add(NUMBERS_OFFSET);
+    if seal_section(bytes, &mut at, content, 0).is_none() {
+        return;
+    }
+    let mut version = 1;
+    for _ in 0..number(bytes, PARTS_OFFSET).min(16) {
+        let Some(own) = seal_record(bytes, &mut at) else { return };
+        version = version.max(own);
     }
     bytes.truncate(at);
+    // The version is that of the records, whose checksums do not depend on the outline.
+    set_version(bytes, 0, version);
+    let _ = seal_section(bytes, &mut 0, content, 0);
 }
 
-/// Seals the record that begins at `at`, and goes on behind it. `None` if it is absurdly large.
-fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<()> {
+/// Gives the record or outline that begins there this version.
+fn set_version(bytes: &mut [u8], begin: usize, version: u32) {
+    bytes[begin + 8..begin + 12].copy_from_slice(&version.to_le_bytes());
+}
+
+/// Seals the record that begins at `at`, and goes on behind it. Returns its version; `None` if it is absurdly
+/// large.
+fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<u32> {
     let begin = *at;
     let header = 8 * HEADER_NUMBERS as u64;
     resize(bytes, begin, header)?;
+    // Which version is written follows from the key format.
+    let format = self::number(bytes, begin as u64 + field::KEY_FORMAT.offset);
+    let version = if format == 0 { 1 } else { 2 };
+    set_version(bytes, begin, version);
     let mut numbers = [0; HEADER_NUMBERS];
     for (i, number) in numbers.iter_mut().enumerate() {
         *number = self::number(bytes, (begin + 8 * i) as u64);
@@ -54,7 +69,7 @@ fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<()> {
     if stash > 0 {
         checksum = seal_section(bytes, at, stash, checksum)?;
     }
-    seal_section(bytes, at, numbers[field::TABLE_BYTES.index()], checksum).map(|_| ())
+    seal_section(bytes, at, numbers[field::TABLE_BYTES.index()], checksum).map(|_| version)
 }
 
 /// Gives the section at `at` so much content, zeros and a checksum, which it returns.

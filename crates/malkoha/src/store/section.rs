@@ -19,7 +19,7 @@ use crate::bits::words::{bytes_of, bytes_of_mut, touch_pages};
 use crate::engine::threads::{both, spawn};
 use crate::error::Error;
 
-use super::format::{CHECKSUM_BYTES, Form, LINE_BYTES, MAGIC, PREFIX_BYTES, VERSION};
+use super::format::{CHECKSUM_BYTES, Form, LINE_BYTES, MAGIC, NEWEST_VERSION, PREFIX_BYTES};
 
 /// Bytes that are read or written at a time: few enough to be in the cache still when they are hashed.
 pub(super) const CHUNK_BYTES: usize = 1 << 16;
@@ -129,8 +129,8 @@ impl<'a> Input<'a> {
         }
         #[expect(clippy::cast_possible_truncation, reason = "two numbers in one")]
         let (version, form) = (what as u32, (what >> 32) as u32);
-        if version > VERSION {
-            let what = format!("{version} where {VERSION} is known");
+        if version > NEWEST_VERSION {
+            let what = format!("{version} where {NEWEST_VERSION} is the newest that is known");
             return Err(Error::Newer { part: "version", offset: self.offset + 8, what });
         }
         if version == 0 {

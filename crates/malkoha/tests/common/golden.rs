@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use malkoha::{Cost, Error, Filter, Generations, Kind, Offsets, Pattern, Sharded, ShardedSpec, Spec};
+use malkoha::{
+    Cost, Error, Filter, Generations, KeyFormat, Kind, Offsets, Pattern, Sharded, ShardedSpec, Spec,
+};
 
 /// The seed of golden filters.
 const SEED: u64 = 42;
@@ -39,6 +41,13 @@ pub(crate) fn specs() -> Vec<(String, Spec)> {
     more("blocked-2-distinct", at(0.001, Kind::Blocked(2)).pattern(Pattern::Distinct));
     more("blocked-2-mixed", at(0.001, Kind::Blocked(2)).cost(Cost::Mixed { sigma: 50.0 }));
     more("blocked-3-look-ahead", at(0.001, Kind::Blocked(3)).cost(Cost::LookAhead { mu: 3.5 }));
+    // Version 2.
+    more("sorted-bytes", at(0.01, Kind::Sorted).key_format(KeyFormat::Bytes));
+    more("windowed-2-u64", at(0.01, Kind::Windowed(2)).key_format(KeyFormat::U64));
+    more("flexible-4-kmers-31", at(0.01, Kind::Flexible(4)).key_format(KeyFormat::Kmers { k: 31 }));
+    more("classic-4-kmers-1", at(0.01, Kind::Classic(4)).key_format(KeyFormat::Kmers { k: 1 }));
+    more("bloom-u64", at(0.01, Kind::Bloom).key_format(KeyFormat::U64));
+    more("blocked-2-kmers-4096", at(0.01, Kind::Blocked(2)).key_format(KeyFormat::Kmers { k: 4096 }));
     specs
 }
 
@@ -53,6 +62,7 @@ pub(crate) fn doubled() -> Vec<(String, Filter)> {
         ("doubled-3-sorted", spec(Kind::Sorted), 3),
         ("doubled-1-sorted-near", near, 1),
         ("doubled-1-windowed-2-values-4", valued, 1),
+        ("doubled-1-sorted-bytes", spec(Kind::Sorted).key_format(KeyFormat::Bytes), 1),
     ]
     .map(|(name, spec, doublings)| {
         let mut filter = build(&spec);
@@ -76,6 +86,9 @@ pub(crate) fn growing() -> Vec<(String, Spec)> {
     let mut specs: Vec<_> =
         kinds.map(|kind| (format!("growing-{}", kind.to_string().replace(':', "-")), at(kind))).into();
     specs.push(("growing-sorted-whole".to_owned(), at(Kind::Sorted).offsets(Offsets::Whole).load(0.8)));
+    let words = at(Kind::Sorted).key_format(KeyFormat::Kmers { k: 31 });
+    specs.push(("growing-sorted-kmers-31".to_owned(), words));
+    specs.push(("growing-bloom-bytes".to_owned(), at(Kind::Bloom).key_format(KeyFormat::Bytes)));
     specs
 }
 
@@ -83,25 +96,31 @@ pub(crate) fn growing() -> Vec<(String, Spec)> {
 /// history of all, the others have the keys from 1000 on.
 pub(crate) fn joined() -> Vec<(String, Filter)> {
     let spec = |kind: Kind| Spec::new(200, 1e-4).seed(SEED).kind(kind);
-    [("joined-2-sorted", Kind::Sorted, 2), ("joined-3-windowed-2", Kind::Windowed(2), 3)]
-        .map(|(name, kind, filters)| {
-            let with = |at: u64| {
-                let keys: Vec<u64> = (1000 * at..1000 * at + 50).collect();
-                spec(kind).build_from(&keys).unwrap()
-            };
-            let others: Vec<Filter> = (1..filters).map(with).collect();
-            let chain = build(&spec(kind)).merge_into_chain(&others.iter().collect::<Vec<_>>()).unwrap();
-            (name.to_owned(), chain)
-        })
-        .into()
+    [
+        ("joined-2-sorted", spec(Kind::Sorted), 2),
+        ("joined-3-windowed-2", spec(Kind::Windowed(2)), 3),
+        ("joined-2-sorted-bytes", spec(Kind::Sorted).key_format(KeyFormat::Bytes), 2),
+    ]
+    .map(|(name, spec, filters)| {
+        let with = |at: u64| {
+            let keys: Vec<u64> = (1000 * at..1000 * at + 50).collect();
+            // They say nothing of their keys; what the first one says holds for all.
+            spec.key_format(KeyFormat::Any).build_from(&keys).unwrap()
+        };
+        let others: Vec<Filter> = (1..filters).map(with).collect();
+        let chain = build(&spec).merge_into_chain(&others.iter().collect::<Vec<_>>()).unwrap();
+        (name.to_owned(), chain)
+    })
+    .into()
 }
 
 /// The golden files of windows, built: of three generations, made for 60 keys, or for 60 ticks and 20 keys.
 /// They have seen the integers 0 to 149, in the windows of ticks at the times 1000 to 1149.
 pub(crate) fn windows() -> Vec<(String, Generations)> {
     let mut windows = Vec::new();
-    for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Blocked(2)] {
-        let spec = |keys| Spec::new(keys, 0.01).seed(SEED).kind(kind);
+    let plain = [Kind::Sorted, Kind::Windowed(2), Kind::Blocked(2)].map(|kind| (kind, KeyFormat::Any));
+    for (kind, format) in plain.into_iter().chain([(Kind::Sorted, KeyFormat::U64)]) {
+        let spec = |keys| Spec::new(keys, 0.01).seed(SEED).kind(kind).key_format(format);
         let made = [
             ("keys", Generations::of_keys(&spec(60), 3)),
             ("ticks", Generations::of_ticks(&spec(20), 3, 60)),
@@ -111,7 +130,8 @@ pub(crate) fn windows() -> Vec<(String, Generations)> {
             for key in 0..150u64 {
                 window.insert_unique_at(&key, 1000 + key).unwrap();
             }
-            windows.push((format!("generations-{of}-{}", kind.to_string().replace(':', "-")), window));
+            let name = format!("generations-{of}-{}", kind.to_string().replace(':', "-"));
+            windows.push((name + if format == KeyFormat::Any { "" } else { "-u64" }, window));
         }
     }
     windows
@@ -120,7 +140,7 @@ pub(crate) fn windows() -> Vec<(String, Generations)> {
 /// The golden files of sharded filters: name and spec.
 pub(crate) fn sharded_specs() -> Vec<(String, ShardedSpec)> {
     let spec = |kind, shards| Spec::new(200, 0.01).seed(SEED).kind(kind).sharded(shards);
-    [
+    let mut specs: Vec<_> = [
         (Kind::Sorted, 3),
         (Kind::Windowed(2), 1),
         (Kind::Classic(4), 2),
@@ -130,7 +150,10 @@ pub(crate) fn sharded_specs() -> Vec<(String, ShardedSpec)> {
     .map(|(kind, shards)| {
         (format!("sharded-{shards}-{}", kind.to_string().replace(':', "-")), spec(kind, shards))
     })
-    .into()
+    .into();
+    let bytes = spec(Kind::Sorted, 3).whole().key_format(KeyFormat::Bytes).sharded(3);
+    specs.push(("sharded-3-sorted-bytes".to_owned(), bytes));
+    specs
 }
 
 /// The sharded filter that a golden file holds: the same history as a single one.
@@ -231,20 +254,25 @@ fn texts() -> impl Iterator<Item = String> {
     (0..20).map(|i| format!("key {i}"))
 }
 
-/// Where the golden files are.
-pub(crate) fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+/// The versions of the format.
+pub(crate) const VERSIONS: [u8; 2] = [1, 2];
+
+/// Where the golden files of a version are.
+pub(crate) fn folder(version: u8) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}"))
 }
 
-/// Where one of them is.
+/// Where one of them is. No name is used in two versions.
 pub(crate) fn path(name: &str) -> PathBuf {
-    folder().join(format!("{name}.malkoha"))
+    let paths = VERSIONS.map(|version| folder(version).join(format!("{name}.malkoha")));
+    paths.iter().find(|path| path.exists()).unwrap_or_else(|| panic!("there is no {name}")).clone()
 }
 
 /// All golden files there are, in order: name and bytes.
 pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
-    let mut files: Vec<_> = std::fs::read_dir(folder())
-        .unwrap()
+    let mut files: Vec<_> = VERSIONS
+        .into_iter()
+        .flat_map(|version| std::fs::read_dir(folder(version)).unwrap())
         .map(|entry| {
             let path = entry.unwrap().path();
             (path.file_stem().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap())
@@ -268,7 +296,7 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Option<Filter>, Error> {
 
 /// Writes the golden files that are not there yet.
 pub(crate) fn write_missing(name: &str, bytes: &[u8]) {
-    let path = path(name);
+    let path = folder(bytes[8]).join(format!("{name}.malkoha"));
     if !path.exists() {
         std::fs::write(path, bytes).unwrap();
     }

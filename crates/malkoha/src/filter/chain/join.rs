@@ -2,6 +2,7 @@
 
 use crate::cuckoo::{CuckooLayout, Offsets};
 use crate::error::Error;
+use crate::filter::merge::united_format;
 use crate::plan::{Geometry, Growth, Layout, shares};
 use crate::theory;
 
@@ -36,6 +37,7 @@ impl Filter {
     /// ```
     pub fn merge_into_chain(&self, others: &[&Self]) -> Result<Self, Error> {
         let filters = || core::iter::once(self).chain(others.iter().copied());
+        let format = united_format(filters())?;
         let mut links: Vec<&Self> = filters().flat_map(links_of).collect();
         // Each must have a multiple of the pairs of those before it; chains put together take turns.
         links.sort_by_key(|link| link.geometry().cuckoo().map_or(0, CuckooLayout::pairs));
@@ -67,8 +69,9 @@ impl Filter {
         }
         let growth = filters().find_map(|filter| filter.geometry().growth().copied());
         let growth = growth.unwrap_or_else(|| growth_of(&first));
-        let chain = first.growing_at(growth, rate);
-        let links = links.into_iter().map(Self::try_clone).collect::<Result<Vec<_>, _>>()?;
+        let chain = first.with_key_format(format).growing_at(growth, rate);
+        let links = links.into_iter().map(|link| Ok(link.try_clone()?.with_key_format(format)));
+        let links = links.collect::<Result<Vec<_>, Error>>()?;
         Ok(Self::around(chain, Chain::of_links(&chain, &growth, links).into_body()))
     }
 }
