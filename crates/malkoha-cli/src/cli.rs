@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::builder::styling::AnsiColor;
-use clap::builder::{RangedU64ValueParser, Styles};
+use clap::builder::{RangedI64ValueParser, RangedU64ValueParser, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use malkoha::{Kind, Need};
+use malkoha::{KeyFormat, Kind, Need};
 
 use crate::needs;
 use crate::units;
@@ -31,6 +31,11 @@ pub(crate) const MOST_THREADS: usize = 64;
 /// Reads a number of threads.
 fn threads() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=MOST_THREADS as u64)
+}
+
+/// Reads a length of DNA words.
+fn word_length() -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(1..=i64::from(KeyFormat::MOST_K))
 }
 
 /// Membership filters that never lose a key: plan, build, query, deduplicate, inspect.
@@ -152,12 +157,14 @@ pub(crate) struct KeyArgs {
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// What separates keys: lines unless told; with --kmer, fasta or fastq by the first letter of the input.
+    /// What separates keys. Unless told: lines; for a filter of integers, u64; for DNA words, fasta or fastq by
+    /// the first letter of the input.
     #[arg(long, short, value_enum)]
     pub(crate) format: Option<Format>,
 
-    /// Take all DNA words of this length, each as the smaller of itself and its reverse complement.
-    #[arg(long, short, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    /// Take all DNA words of this length, each as the smaller of itself and its reverse complement. For `build`:
+    /// the other commands find it in the filter.
+    #[arg(long, short, value_name = "K", value_parser = word_length())]
     pub(crate) kmer: Option<u32>,
 
     /// Threads that read, hash and look up keys, 1 to 64; as many as there are cores unless told. The result

@@ -9,8 +9,9 @@ use indicatif::ProgressBar;
 use malkoha::{Filter, Stats};
 
 use crate::cli::KeyArgs;
-use crate::input::{Source, kmers};
+use crate::input::Source;
 use crate::interrupt;
+use crate::key_format;
 use crate::lock::Lock;
 use crate::report::Report;
 use crate::units::{grouped, rate_in_words, short_bytes};
@@ -85,7 +86,7 @@ fn is_same_file(path: &Path, input: &Path) -> bool {
     matches!((path.canonicalize(), input.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// The inputs as keys of a filter: where it holds DNA words, of the same length.
+/// The inputs as keys of a filter: read as it was built, unless that is not known.
 pub(crate) fn source(
     filter: &Filter,
     path: &Path,
@@ -93,14 +94,8 @@ pub(crate) fn source(
     inputs: &[PathBuf],
     bar: ProgressBar,
 ) -> Result<Source> {
-    let kmer = match (kmers::of_seed(filter.geometry().seed()), args.kmer) {
-        (Some(held), Some(asked)) if held != asked => {
-            bail!("{} holds words of length {held}, not {asked}; leave out --kmer", path.display())
-        }
-        (None, Some(_)) => bail!("{} was not built with --kmer; leave it out", path.display()),
-        (held, _) => held,
-    };
-    Ok(Source::new(inputs, args.format, kmer, bar))
+    let (format, kmer) = key_format::reading(filter, path, args)?;
+    Ok(Source::new(inputs, format, kmer, bar))
 }
 
 /// How many keys more it takes.

@@ -16,6 +16,7 @@ mod filter_file;
 mod hyperloglog;
 mod input;
 mod interrupt;
+mod key_format;
 mod lock;
 mod message;
 mod needs;

@@ -6,7 +6,7 @@ use crate::golden_files as golden;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use malkoha::testing::{Stream, damage, provoke, seal};
-use malkoha::{Error, Filter};
+use malkoha::{Error, Filter, KeyFormat};
 
 /// Whether an error says what is wrong and where.
 fn says_where(error: &Error) -> bool {
@@ -199,6 +199,12 @@ fn absurd_numbers_are_refused_by_name() {
         ("bloom", 64, u64::MAX, "copies"),
         ("sorted", 72, 17, "stash entries"),
         ("bloom", 72, 1, "stash entries"),
+        ("sorted", 88, 3, "word length"),
+        ("sorted", 88, 4, "key format"),
+        ("bloom-u64", 88, u64::MAX, "key format"),
+        ("flexible-4-kmers-31", 96, 0, "word length"),
+        ("flexible-4-kmers-31", 96, 4097, "word length"),
+        ("blocked-2-kmers-4096", 96, 1 << 32 | 31, "word length"),
         ("sorted", 128, 0, "places"),
         ("sorted", 128, 1 << 60, "places"),
         ("sorted", 128, 1 << 50, "table"),
@@ -253,7 +259,7 @@ fn numbers_that_follow_or_are_reserved_must_be_what_they_are() {
             continue;
         }
         let known: Vec<usize> =
-            (16..88).step_by(8).chain((128..240).step_by(8)).chain((256..296).step_by(8)).collect();
+            (16..104).step_by(8).chain((128..240).step_by(8)).chain((256..296).step_by(8)).collect();
         for offset in (16..504).step_by(8) {
             let mut forged = bytes.clone();
             forged[offset] ^= 1;
@@ -273,6 +279,102 @@ fn numbers_that_follow_or_are_reserved_must_be_what_they_are() {
             let named = matches!(error, Error::Corrupt { offset: at, .. } if at == offset as u64);
             assert!(named || !follows, "{name}: {error}");
             assert!(says_where(&error), "{name}: {error}");
+        }
+    }
+}
+
+/// A golden file with other numbers in its header, or in its outline if it has one, under the right checksum.
+fn with_begin(name: &str, numbers: &[(usize, u64)]) -> Vec<u8> {
+    let mut bytes = std::fs::read(golden::path(name)).unwrap();
+    let end = if is_compound(&bytes) { parts(&bytes).0.len() } else { 512 };
+    for (offset, number) in numbers {
+        bytes[*offset..offset + 8].copy_from_slice(&number.to_le_bytes());
+    }
+    let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[..end - 8]);
+    bytes[end - 8..end].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// Which version a header has follows from what it says of keys.
+#[test]
+fn versions_and_key_formats_that_contradict_each_other_are_refused() {
+    let form = |bytes: u64| bytes << 32;
+    let cases: &[(&str, &[(usize, u64)], &str, u64)] = &[
+        ("sorted", &[(88, 1)], "key format", 88),
+        ("sorted", &[(96, 31)], "word length", 96),
+        ("sorted", &[(8, 2)], "key format", 88),
+        ("sorted", &[(8, 2), (88, 1), (96, 31)], "word length", 96),
+        ("sorted-bytes", &[(88, 0)], "key format", 88),
+        ("sorted-bytes", &[(96, 1)], "word length", 96),
+        ("sorted-bytes", &[(8, 1)], "key format", 88),
+        ("sorted-bytes", &[(8, 0)], "version", 8),
+        ("flexible-4-kmers-31", &[(88, 2)], "word length", 96),
+        ("flexible-4-kmers-31", &[(88, 0)], "key format", 88),
+        ("sharded-3-sorted", &[(8, form(3) | 2)], "version", 8),
+        ("sharded-3-sorted-bytes", &[(8, form(3) | 1)], "version", 8),
+        ("growing-sorted-kmers-31", &[(8, form(1) | 1)], "version", 8),
+        ("generations-keys-sorted-u64", &[(8, form(2) | 1)], "version", 8),
+    ];
+    for (name, numbers, part, offset) in cases {
+        let error = provoke(&with_begin(name, numbers)).unwrap_err();
+        let refused =
+            matches!(&error, Error::Corrupt { part: at, offset: byte, .. } if (at, byte) == (part, offset));
+        assert!(refused, "{name} {numbers:?}: {error}");
+    }
+    for (name, numbers, part, offset) in [
+        ("sorted-bytes", (8, 3), "version", 8),
+        ("sharded-3-sorted-bytes", (8, form(3) | 3), "version", 8),
+        ("sorted-bytes", (88, 4), "key format", 88),
+        ("sorted-bytes", (104, 1), "reserved number", 104),
+    ] {
+        let error = provoke(&with_begin(name, &[numbers])).unwrap_err();
+        let newer =
+            matches!(&error, Error::Newer { part: at, offset: byte, .. } if (*at, *byte) == (part, offset));
+        assert!(newer, "{name} {numbers:?}: {error}");
+    }
+}
+
+/// The parts of a compound all say the same of their keys.
+#[test]
+fn parts_with_different_key_formats_are_refused() {
+    let file = |name: &str| std::fs::read(golden::path(name)).unwrap();
+    for (plain, said) in [
+        ("sharded-3-sorted", "sharded-3-sorted-bytes"),
+        ("growing-sorted", "growing-sorted-kmers-31"),
+        ("growing-bloom", "growing-bloom-bytes"),
+        ("joined-2-sorted", "joined-2-sorted-bytes"),
+        ("generations-keys-sorted", "generations-keys-sorted-u64"),
+    ] {
+        let (plain, said) = (file(plain), file(said));
+        for (bytes, other) in [(&plain, &said), (&said, &plain)] {
+            let ((outline, own), strange) = (parts(bytes), parts(other).1);
+            assert_eq!(own.len(), strange.len());
+            let mixed = assembled(outline, &[&own[..1], &strange[1..2], &own[2..]].concat());
+            let error = provoke(&mixed).unwrap_err();
+            let second = (outline.len() + own[0].len() + 88) as u64;
+            assert!(
+                matches!(&error, Error::Corrupt { part: "key format", offset, .. } if *offset == second),
+                "{error}"
+            );
+            // Under one outline or the other, they are what they say themselves.
+            assert!(assembled(outline, &strange) == *other);
+        }
+    }
+}
+
+/// What is said of keys is up to the maker: sealed, any format is sound for any filter, and is written again.
+#[test]
+fn every_known_key_format_is_sound_for_every_filter() {
+    for (name, bytes) in golden::files().into_iter().filter(|(_, bytes)| !is_compound(bytes)) {
+        let formats = [KeyFormat::Any, KeyFormat::Bytes, KeyFormat::U64, KeyFormat::Kmers { k: 7 }];
+        for (number, format) in (0u64..).zip(formats) {
+            let mut forged = bytes.clone();
+            forged[88..96].copy_from_slice(&number.to_le_bytes());
+            forged[96..104].copy_from_slice(&7u64.to_le_bytes());
+            seal(&mut forged);
+            provoke(&forged).unwrap_or_else(|error| panic!("{name} {format}: {error}"));
+            let filter = Filter::from_bytes(&forged).unwrap();
+            assert_eq!(filter.geometry().key_format(), format, "{name}");
         }
     }
 }

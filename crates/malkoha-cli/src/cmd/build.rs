@@ -10,14 +10,14 @@ use crate::cli::BuildArgs;
 use crate::cmd::{Outcome, threads};
 use crate::filling::{fill, is_full};
 use crate::hyperloglog::HyperLogLog;
-use crate::input::{self, Source, kmers};
+use crate::input::{self, Source};
 use crate::message::say;
 use crate::output::Output;
 use crate::pipeline::{self, Worked};
 use crate::report::Report;
 use crate::tally::Tally;
 use crate::units::grouped;
-use crate::{filter_file, progress};
+use crate::{filter_file, key_format, progress};
 
 /// Standard errors by which a filter is larger than the estimate of its keys.
 const STANDARD_ERRORS: f64 = 4.0;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Outcome> {
 impl Build<'_> {
     fn spec(&self, keys: u64) -> Spec {
         let args = self.args;
-        Spec::new(keys, args.rate).kind(args.kind).seed(kmers::seed(args.input.kmer))
+        Spec::new(keys, args.rate).kind(args.kind).key_format(key_format::of_new(&args.input))
     }
 
     /// Runs `work` with a source of all inputs, under a progress bar.
@@ -148,7 +148,7 @@ impl Build<'_> {
 
     /// Shows the hashes of all keys, in the order of the input.
     fn each(&self, source: Source, mut look: impl FnMut(&[KeyHash])) -> Result<()> {
-        let (keying, hasher) = (source.keying(), KeyHasher::new(kmers::seed(self.args.input.kmer)));
+        let (keying, hasher) = (source.keying(), KeyHasher::new(Spec::DEFAULT_SEED));
         let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.keys.read(block, keying, &hasher);
         pipeline::run(source, self.threads, &work, &mut |worked| {
             look(&worked.keys.hashes);

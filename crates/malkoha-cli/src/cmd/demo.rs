@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use malkoha::{Filter, Kind, Spec, theory};
+use malkoha::{Filter, KeyFormat, Kind, Spec, theory};
 
 use crate::cli::DemoArgs;
 use crate::cmd::{Outcome, threads};
@@ -114,7 +114,7 @@ fn progress(what: &str) {
 
 /// Saves the recommended filter with the same keys, written as decimal numbers, one to a line.
 fn save_sample(args: &DemoArgs, path: &Path, threads: usize) -> Result<()> {
-    let mut filter = Spec::new(args.keys, args.rate).threads(threads).build()?;
+    let mut filter = Spec::new(args.keys, args.rate).key_format(KeyFormat::Bytes).threads(threads).build()?;
     let (hasher, mut text) = (*filter.hasher(), Vec::new());
     let mut begin = 0;
     while begin < args.keys {

@@ -1,17 +1,16 @@
 //! `malkoha info`: what a filter is and how full it is.
 
 use anyhow::Result;
-use malkoha::Filter;
+use malkoha::{Filter, KeyFormat};
 use malkoha_metrics::Exposition;
 use serde_json::{Value, json};
 
 use crate::cli::InfoArgs;
 use crate::cmd::Outcome;
-use crate::filter_file;
-use crate::input::kmers;
 use crate::output::Output;
 use crate::report::Report;
 use crate::units::{grouped, rate_in_words, short_bytes};
+use crate::{filter_file, key_format};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
@@ -35,8 +34,9 @@ fn text(args: &InfoArgs, filter: &Filter) -> Report {
     let (geometry, stats) = (filter.geometry(), filter.stats());
     let mut report = Report::default();
     report.fact("file", args.filter.display());
-    if let Some(k) = kmers::of_seed(geometry.seed()) {
-        report.fact("holds", format_args!("DNA words of length {k}"));
+    let format = key_format::of(filter);
+    if format != KeyFormat::Any {
+        report.fact("holds", key_format::in_words(format));
     }
     report.fact("keys", format_args!("{} of {} planned", grouped(stats.items), grouped(geometry.keys())));
     report.fact("promise", rate_in_words(geometry.rate()));
@@ -61,10 +61,12 @@ fn text(args: &InfoArgs, filter: &Filter) -> Report {
 
 fn json(args: &InfoArgs, filter: &Filter) -> Value {
     let (geometry, stats) = (filter.geometry(), filter.stats());
+    let format = key_format::of(filter);
     json!({
         "file": args.filter.display().to_string(),
         "kind": geometry.kind().to_string(),
-        "kmer": kmers::of_seed(geometry.seed()),
+        "key_format": format.name(),
+        "kmer": if let KeyFormat::Kmers { k } = format { Some(k) } else { None },
         "keys": stats.items,
         "planned_keys": geometry.keys(),
         "promised_rate": geometry.rate(),

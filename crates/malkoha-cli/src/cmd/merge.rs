@@ -4,10 +4,10 @@ use anyhow::{Context, Result};
 
 use crate::cli::MergeArgs;
 use crate::cmd::Outcome;
-use crate::filter_file;
 use crate::output::Output;
 use crate::report::Report;
 use crate::units::grouped;
+use crate::{filter_file, key_format};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
@@ -17,6 +17,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
     let mut copies = united.len();
     for path in others {
         let other = filter_file::open(path)?;
+        key_format::check_merge((&united, first), (&other, path))?;
         copies += other.len();
         let merged = if args.copies { united.merge(&other) } else { united.merge_unique(&other) };
         merged.with_context(|| format!("cannot merge {} into {}", path.display(), first.display()))?;

@@ -4,7 +4,7 @@
 //! two bits each, the first letter highest, and is hashed as a number; longer words are hashed as their
 //! letters in upper case. The smaller word by number is also the smaller by letters.
 
-use malkoha::{KeyHash, KeyHasher, Spec};
+use malkoha::{KeyFormat, KeyHash, KeyHasher};
 
 /// The longest word that is a number.
 const MOST_PACKED: u32 = 31;
@@ -26,20 +26,15 @@ const CODES: [u8; 256] = {
     codes
 };
 
-/// The upper half of the seeds of filters that hold DNA words; the lower half is k.
+/// The upper half of the seeds that filters of DNA words had when their files were of version 1, which has no
+/// other place for k; the lower half is k.
 const SEED: u64 = (u32::from_le_bytes(*b"kmer") as u64) << 32;
 
-/// The seed of filters of these keys. It tells k, so that nobody has to repeat it, and filters of different
-/// words cannot be merged by mistake.
-pub(crate) fn seed(k: Option<u32>) -> u64 {
-    k.map_or(Spec::DEFAULT_SEED, |k| SEED | u64::from(k))
-}
-
-/// The k of a filter, from its seed; `None` if its keys are no DNA words.
+/// The k of such a filter, from its seed; `None` if its keys are no DNA words.
 pub(crate) fn of_seed(seed: u64) -> Option<u32> {
     #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
     let k = seed as u32;
-    (seed & !0xFFFF_FFFF == SEED && k > 0).then_some(k)
+    (seed & !0xFFFF_FFFF == SEED && (1..=KeyFormat::MOST_K).contains(&k)).then_some(k)
 }
 
 /// Calls `found` with the hash of every word of sequences that each end with a line end, and with the place
@@ -201,9 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_tells_k() {
-        assert_eq!(of_seed(seed(Some(31))), Some(31));
-        assert_eq!(of_seed(seed(None)), None);
-        assert_eq!(of_seed(12345), None);
+    fn the_seeds_of_version_1_tell_k() {
+        assert_eq!(of_seed(0x7265_6D6B_0000_001F), Some(31), "kmer and 31");
+        for other in [0, 31, 12345, SEED, SEED | 4097, SEED | 0xFFFF_FFFF] {
+            assert_eq!(of_seed(other), None);
+        }
     }
 }

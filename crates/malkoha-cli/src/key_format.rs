@@ -1,0 +1,84 @@
+//! What keys are: as the options say, as a file says, and whether the two agree.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use malkoha::{Filter, KeyFormat};
+
+use crate::cli::{Format, KeyArgs};
+use crate::input::kmers;
+
+/// How an input is to be read: what separates keys, if that is known, and the length of DNA words.
+pub(crate) type Reading = (Option<Format>, Option<u32>);
+
+/// What the keys of a filter are. Files of version 1 do not say it, but for k, which was in the seed.
+pub(crate) fn of(filter: &Filter) -> KeyFormat {
+    let geometry = filter.geometry();
+    match (geometry.key_format(), kmers::of_seed(geometry.seed())) {
+        (KeyFormat::Any, Some(k)) => KeyFormat::Kmers { k },
+        (said, _) => said,
+    }
+}
+
+/// What the keys of a new filter are.
+pub(crate) fn of_new(args: &KeyArgs) -> KeyFormat {
+    match (args.kmer, args.format) {
+        (Some(k), _) => KeyFormat::Kmers { k },
+        (None, Some(Format::U64)) => KeyFormat::U64,
+        (None, _) => KeyFormat::Bytes,
+    }
+}
+
+/// How inputs are read as keys of a filter: as it was built. Options that contradict it are refused.
+pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Reading> {
+    let (held, path) = (of(filter), path.display());
+    let (option, asked) = match (args.kmer, args.format) {
+        (Some(k), _) => ("--kmer", Some(KeyFormat::Kmers { k })),
+        (None, Some(Format::U64)) => ("--format", Some(KeyFormat::U64)),
+        (None, Some(Format::Lines | Format::Nul)) => ("--format", Some(KeyFormat::Bytes)),
+        // Sequences are keys as they are, or are made of words.
+        (None, Some(Format::Fasta | Format::Fastq)) => {
+            let words = matches!(held, KeyFormat::Kmers { .. });
+            ("--format", Some(if words { held } else { KeyFormat::Bytes }))
+        }
+        (None, None) => ("", None),
+    };
+    match (held, asked) {
+        (KeyFormat::Any, Some(KeyFormat::Kmers { .. })) => {
+            bail!("{path} was not built with --kmer; leave it out")
+        }
+        (KeyFormat::Any, _) => {}
+        (_, Some(asked)) if asked != held => {
+            let (held, asked) = (in_words(held), in_words(asked));
+            bail!("{path} holds {held}, and {option} asks for {asked}; leave out {option}")
+        }
+        _ => {}
+    }
+    Ok(match held {
+        KeyFormat::Any | KeyFormat::Bytes => (args.format, None),
+        KeyFormat::U64 => (Some(Format::U64), None),
+        KeyFormat::Kmers { k } => (args.format, Some(k)),
+        _ => bail!("{path} holds {held}, which this program does not know; use a newer one"),
+    })
+}
+
+/// Refuses to unite DNA words with keys that are none, though the file with these does not say so.
+pub(crate) fn check_merge(one: (&Filter, &Path), other: (&Filter, &Path)) -> Result<()> {
+    let (words, silent) = match (of(one.0), of(other.0)) {
+        (KeyFormat::Kmers { .. }, KeyFormat::Any) => (one, other),
+        (KeyFormat::Any, KeyFormat::Kmers { .. }) => (other, one),
+        _ => return Ok(()),
+    };
+    let (words, silent, held) = (words.1.display(), silent.1.display(), in_words(of(words.0)));
+    bail!("{words} holds {held}, and {silent} was not built with --kmer; merge filters of equal keys")
+}
+
+/// Keys of a format, as messages call them.
+pub(crate) fn in_words(format: KeyFormat) -> String {
+    match format {
+        KeyFormat::Bytes => "strings of bytes".to_owned(),
+        KeyFormat::U64 => "integers of 8 bytes".to_owned(),
+        KeyFormat::Kmers { k } => format!("DNA words of length {k}"),
+        _ => format!("keys of the format {format}"),
+    }
+}
