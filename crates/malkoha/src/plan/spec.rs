@@ -216,7 +216,8 @@ impl Spec {
         self
     }
 
-    /// A value of so many bits, 1 to 16, beside every key: [`Filter::insert_value`] stores it, [`Filter::get`]
+    /// A value of so many bits, 1 to 16, beside every key:
+    /// [`Filter::insert_value`](crate::Filter::insert_value) stores it, [`Filter::get`](crate::Filter::get)
     /// finds it again. Every cuckoo kind can have values, at exactly that many more bits per slot; the rate
     /// stays the same. Filters that grow have none.
     ///
