@@ -1,6 +1,6 @@
 //! What a maker says of the keys of a filter: kept in every file, through growth, and never contradicted.
 
-mod common;
+use crate::common;
 
 use malkoha::{Error, Filter, Generations, KeyFormat, Kind, Sharded, Spec};
 

@@ -21,6 +21,7 @@ mod growth;
 mod hash_quality;
 mod hazards;
 mod hostile_bytes;
+mod key_formats;
 mod larger;
 mod layers;
 mod load;
