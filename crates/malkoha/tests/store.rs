@@ -74,7 +74,7 @@ fn large_tables_come_back_through_files_and_maps() {
         let path = folder.path("large");
         filter.save(&path).unwrap();
         assert!(Filter::open(&path).unwrap() == filter, "{kind}");
-        let mapped = crate::common::map(&path).unwrap();
+        let Some(mapped) = crate::common::map(&path) else { continue };
         let keys: Vec<u64> = (0..2_100_000).step_by(7).collect();
         assert!(mapped.contains_slice(&keys) == filter.contains_slice(&keys), "{kind}");
         mapped.verify().unwrap();
@@ -88,10 +88,12 @@ fn saving_replaces_and_leaves_nothing_behind() {
     let path = folder.path("filter");
     let (old, new) = (filled(&Spec::new(100, 0.01), 50), filled(&Spec::new(200, 0.01), 150));
     old.save(&path).unwrap();
-    let mapped = crate::common::map(&path).unwrap();
+    let mapped = crate::common::map(&path);
     new.save(&path).unwrap();
     assert!(Filter::open(&path).unwrap() == new);
-    assert!(mapped.load().unwrap() == old, "who has mapped the old file keeps it");
+    if let Some(mapped) = mapped {
+        assert!(mapped.load().unwrap() == old, "who has mapped the old file keeps it");
+    }
     assert_eq!(folder.names(), ["filter"]);
 }
 
@@ -107,7 +109,7 @@ fn failures_of_the_system_are_told_and_change_nothing() {
     );
     assert!(error.to_string().contains("no/such/folder"), "{error}");
     assert!(matches!(Filter::open(&missing), Err(Error::Io { operation: "open", .. })));
-    assert!(matches!(crate::common::map(&missing), Err(Error::Io { operation: "map", .. })));
+    assert!(matches!(crate::common::try_map(&missing), Err(Error::Io { operation: "map", .. })));
     // A folder, and on Unix a device, are no files: they would be replaced.
     std::fs::create_dir(folder.path("folder")).unwrap();
     assert!(matches!(filter.save(folder.path("folder")), Err(Error::Io { operation: "replace", .. })));
@@ -119,10 +121,12 @@ fn failures_of_the_system_are_told_and_change_nothing() {
 
 #[test]
 fn a_disk_that_is_full_is_told() {
-    if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
-        let filter = filled(&Spec::new(100, 0.01), 50);
-        assert!(matches!(filter.write_to(full), Err(Error::Io { operation: "write", .. })));
-    }
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        assert!(!cfg!(target_os = "linux"), "Linux has a disk that is always full");
+        return;
+    };
+    let filter = filled(&Spec::new(100, 0.01), 50);
+    assert!(matches!(filter.write_to(full), Err(Error::Io { operation: "write", .. })));
 }
 
 #[test]
@@ -135,7 +139,7 @@ fn maps_answer_like_filters() {
             let _ = filter.insert(&7u64);
         }
         filter.save(&path).unwrap();
-        let mapped = crate::common::map(&path).unwrap();
+        let Some(mapped) = crate::common::map(&path) else { continue };
         mapped.verify().unwrap();
         let keys: Vec<u64> = (0..5000).collect();
         assert_eq!(mapped.contains_slice(&keys), filter.contains_slice(&keys), "{kind}");
@@ -185,7 +189,7 @@ fn what_is_made_of_several_filters_is_opened_and_not_mapped() {
     let folder = Folder::new("forms");
     let spec = Spec::new(100, 0.01);
     let path = folder.path("filter");
-    let refused = |got: &str| match crate::common::map(&path).unwrap_err() {
+    let refused = |got: &str| match crate::common::try_map(&path).unwrap_err() {
         Error::Form { expected: "one filter", got: form } => assert_eq!(form, got),
         error => panic!("{error}"),
     };
@@ -196,7 +200,7 @@ fn what_is_made_of_several_filters_is_opened_and_not_mapped() {
     refused("the generations of a sliding window");
     spec.sharded(2).build().unwrap().save(&path).unwrap();
     refused("a sharded filter");
-    let said = crate::common::map(&path).unwrap_err().to_string();
+    let said = crate::common::try_map(&path).unwrap_err().to_string();
     assert_eq!(said, "this is a sharded filter and not one filter; open it as what it is");
 }
 
