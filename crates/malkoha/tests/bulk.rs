@@ -144,16 +144,21 @@ fn copies_of_one_key_do_not_hold_up_the_rest() {
 
 #[test]
 fn hashes_that_are_not_uniform_lose_nothing() {
-    // All first places in one corner, as a caller with a poor hash of his own would have it.
+    // All first places in one corner, as a caller with a poor hash of his own would have it: a sixteenth of the
+    // table, which has room for them, or one place, which has not.
     use malkoha::KeyHash;
     for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted, Kind::Simplified(4)] {
-        let mut filter = Spec::new(5_000_000, 1e-3).kind(kind).max_steps(100).build().unwrap();
-        let hashes: Vec<KeyHash> =
-            keys(20_000, 6).into_iter().map(|key| KeyHash::from_raw(key >> 4)).collect();
-        if filter.extend(&hashes, 2).is_ok() {
-            assert!(filter.contains_slice(&hashes).into_iter().all(|found| found), "{kind}");
-        } else {
-            assert!(filter.is_empty(), "{kind}");
+        for (shift, fits) in [(4, true), (40, false)] {
+            let mut filter = Spec::new(5_000_000, 1e-3).kind(kind).max_steps(100).build().unwrap();
+            let hashes: Vec<KeyHash> =
+                keys(20_000, 6).into_iter().map(|key| KeyHash::from_raw(key >> shift)).collect();
+            assert_eq!(filter.extend(&hashes, 2).is_ok(), fits, "{kind} {shift}");
+            if fits {
+                assert!(filter.contains_slice(&hashes).into_iter().all(|found| found), "{kind}");
+                assert_eq!(filter.len(), 20_000, "{kind}");
+            } else {
+                assert!(filter.is_empty(), "{kind}");
+            }
         }
     }
 }

@@ -357,6 +357,10 @@ fn the_price_of_growth() {
                 best
             };
             let stats = chain.stats();
+            assert!(stats.predicted_rate <= rate, "{kind} {keys}: {stats}");
+            for filter in [&chain, &planned] {
+                assert!(filter.contains_slice(&present).into_iter().all(|found| found), "{kind} {keys}");
+            }
             let bits = |filter: &Filter| filter.stats().memory_bytes as f64 * 8.0 / keys as f64;
             println!(
                 "| {kind} | {keys} | {} | {:.1} | {:.1} | {:.1e} | {:.0} | {:.0} | {:.0} | {:.0} |",

@@ -134,6 +134,9 @@ fn two_of_keys_rate_and_memory_give_the_third() {
             let keys = geometry.keys();
             let again = Spec::new(keys, 1e-3).kind(kind).sharded(shards).plan().unwrap();
             assert!(again.bytes() <= bytes, "{kind} {shards}");
+            let more = keys + keys / 50 + 8 * u64::from(shards);
+            let more = Spec::new(more, 1e-3).kind(kind).sharded(shards).plan().unwrap();
+            assert!(more.bytes() > bytes, "{kind} {shards}: two in a hundred more keys would fit too");
             let rate = Spec::keys_in_memory(keys, bytes).kind(kind).sharded(shards).plan().unwrap();
             assert!(rate.bytes() <= bytes && rate.rate() <= 1e-3, "{kind} {shards}: {}", rate.rate());
         }

@@ -16,6 +16,23 @@ const KINDS: [Kind; 10] = [
     Kind::Sorted,
 ];
 
+/// The load thresholds of Schmitz, Zentgraf and Rahmann, Table 2, and the known ones of larger buckets, once more:
+/// a test must not ask the function that sizing asks.
+fn published_threshold(kind: Kind) -> f64 {
+    match kind {
+        Kind::Windowed(2) => 0.965,
+        Kind::Windowed(3) => 0.9944,
+        Kind::Windowed(4) => 0.999,
+        Kind::Flexible(2) => 0.897,
+        Kind::Flexible(3) => 0.9592,
+        Kind::Flexible(4) | Kind::Sorted => 0.9804,
+        Kind::Flexible(5) => 0.9896,
+        Kind::Flexible(6) => 0.9941,
+        Kind::Flexible(8) => 0.9979,
+        other => unreachable!("{other}"),
+    }
+}
+
 /// Sizes from a million up: round, odd, and around powers of two.
 fn sizes() -> impl Iterator<Item = u64> {
     (0..160).map(|i| (1e6 * 1.05f64.powi(i)) as u64).chain([1 << 20, (1 << 20) + 1, (1 << 24) - 1, 1 << 30])
@@ -40,7 +57,7 @@ fn bits_per_key_are_within_a_hundredth_of_the_formula_at_every_size() {
                         _ => 2.0,
                     };
                 assert_eq!(slot_bits, expected, "{kind} {keys} 2^-{k}");
-                let formula = slot_bits / theory::planned_load(kind);
+                let formula = slot_bits / (0.98 * published_threshold(kind));
                 let bits = geometry.bits_per_key();
                 assert!(bits <= 1.01 * formula, "{kind} {keys} 2^-{k}: {bits:.4} over {formula:.4}");
             }
