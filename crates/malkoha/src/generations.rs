@@ -199,10 +199,11 @@ impl Generations {
             unknown.clear();
             unknown.extend(hashes.iter().zip(&found).filter(|(_, found)| !**found).map(|(hash, _)| *hash));
             let mut became = self.filters[0].insert_unique_slice(&unknown).into_iter();
-            answers.extend(found.iter().map(|found| match found {
-                true => Ok(Inserted::Seen),
-                false => became.next().expect("an answer for each unknown key"),
-            }));
+            answers.extend(
+                found.iter().map(|found| {
+                    if *found { Ok(Inserted::Seen) } else { became.next().unwrap_or(Err(Full)) }
+                }),
+            );
         }
         answers
     }

@@ -38,6 +38,7 @@ impl Avx2 {
         unsafe { compiled(work, self) }
     }
 
+    #[expect(clippy::unused_self, reason = "who has the token has the CPU")]
     pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
         // SAFETY: the CPU has all features of `ask`, as `self` proves.
         unsafe { Chosen::new(ask::<T, Q>) }

@@ -215,7 +215,7 @@ impl Words {
             return [self.load_words(8 * first), self.load_words(8 * second)];
         }
         if cfg!(not(target_pointer_width = "64")) {
-            assert!(first.max(second) <= usize::MAX as u64, "fields begin inside the buffer");
+            assert!(usize::try_from(first.max(second)).is_ok(), "fields begin inside the buffer");
         }
         self.load_two_at(first as usize, second as usize)
     }

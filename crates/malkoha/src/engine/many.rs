@@ -142,13 +142,12 @@ impl Many<'_> {
     ) {
         let Share { range, values, .. } = self.all.clone();
         let ranges = range.clone().step_by(size.max(1)).map(move |from| from..range.end.min(from + size));
-        match self.shared {
-            Some(keys) => threads::for_each(items.zip(ranges), threads, |(item, range)| {
-                act(item, Share { keys, range, values });
-            }),
-            None => {
-                items.zip(ranges).for_each(|(item, range)| act(item, Share { range, ..self.all.clone() }))
-            }
-        }
+        let Some(keys) = self.shared else {
+            items.zip(ranges).for_each(|(item, range)| act(item, Share { range, ..self.all.clone() }));
+            return;
+        };
+        threads::for_each(items.zip(ranges), threads, |(item, range)| {
+            act(item, Share { keys, range, values });
+        });
     }
 }

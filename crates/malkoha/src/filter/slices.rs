@@ -71,7 +71,9 @@ impl Filter {
             keys.each_chunk(|hashes, _| {
                 for_each_ahead(self.engine_mut(), hashes, &[], |engine, hash, _| {
                     let inserted = engine.insert_unique(hash)?;
-                    *next.next().expect("as many answers as keys") = Ok(inserted);
+                    if let Some(answer) = next.next() {
+                        *answer = Ok(inserted);
+                    }
                     Ok(())
                 })
             })

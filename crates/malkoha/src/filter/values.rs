@@ -98,7 +98,9 @@ impl Filter {
         let done: Result<(), Infallible> = Many::own((keys, &[]), &self.hasher, |keys| {
             keys.each_chunk(|hashes, _| {
                 for hashes in hashes.chunks(32) {
-                    hashes.iter().for_each(|hash| engine.prefetch(*hash));
+                    for hash in hashes {
+                        engine.prefetch(*hash);
+                    }
                     answers.extend(hashes.iter().map(|hash| engine.values(*hash)));
                 }
                 Ok(())

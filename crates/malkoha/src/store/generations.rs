@@ -65,7 +65,7 @@ impl Generations {
 
     /// The links of all generations, the newest generation first and in it the oldest link.
     fn links(&self) -> Vec<&Filter> {
-        self.filters.iter().flat_map(|generation| generation.links()).collect()
+        self.filters.iter().flat_map(Filter::links).collect()
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
