@@ -1,5 +1,6 @@
 //! `tables`: docs/TABLES.md and its figures, written from the committed records and from nothing else.
 
+mod counting;
 pub(crate) mod rates;
 mod speed;
 
@@ -69,6 +70,7 @@ pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Erro
     let (chapter, figures) = rates::chapter(folders)?;
     text.push_str(&chapter);
     documents.extend(figures);
+    text.push_str(&counting::chapter()?);
     for paper in Paper::ALL {
         let exhibits: Vec<_> =
             papers::exhibits().into_iter().filter(|exhibit| exhibit.paper == paper).collect();
@@ -115,7 +117,7 @@ from the records in `crates/malkoha-bench/records`, and CI refuses it if it does
 the machine, the commit, the compiler and the command that it was measured with; the commands below repeat it.
 Machines differ, and the same machine differs from minute to minute: what counts are ratios within one run.
 
-First come the goals and the speed, then what a rate costs, then the tables and
+First come the goals and the speed, then what a rate costs, then a comparison with filters that count, then the tables and
 figures of the papers, and at the end how cost grows with the number of keys.
 
 ";
