@@ -40,6 +40,7 @@ impl Avx2 {
 
     #[expect(clippy::unused_self, reason = "who has the token has the CPU")]
     pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
+        let Self(()) = self;
         // SAFETY: the CPU has all features of `ask`, as `self` proves.
         unsafe { Chosen::new(ask::<T, Q>) }
     }

@@ -67,6 +67,14 @@ impl Group {
     }
 }
 
+/// An empty lane, if there are marks: the first that they mark in what a group has at a bit.
+#[derive(Clone, Copy)]
+struct Empty {
+    marks: u64,
+    at: u64,
+    group: usize,
+}
+
 /// Buckets or windows of slots.
 #[derive(Clone, Debug)]
 pub struct Slots {
@@ -180,7 +188,57 @@ impl Slots {
     /// [`put_in_either`](Table::put_in_either) for places of several groups.
     #[inline(never)]
     fn put_in_either_group(&mut self, homes: Homes, value: u16) -> bool {
-        homes.both(value).into_iter().any(|entry| self.put_in_groups(entry))
+        let [first, second] = homes.both(value);
+        // Which of the two it is cannot be foreseen, and nothing branches.
+        let (one, other) = (self.first_empty(first.place), self.first_empty(second.place));
+        let here = one.marks != 0;
+        let empty = Empty {
+            marks: select_unpredictable(here, one.marks, other.marks),
+            at: select_unpredictable(here, one.at, other.at),
+            group: select_unpredictable(here, one.group, other.group),
+        };
+        let side = if here { Side::First } else { Side::Second };
+        self.put_at(empty, Entry { side, ..first })
+    }
+
+    /// The first empty lane of a place of several groups. All of them are looked at: which is the first that has one
+    /// cannot be foreseen.
+    #[inline(always)]
+    fn first_empty(&self, place: Place) -> Empty {
+        let mut empty = Empty { marks: 0, at: 0, group: 0 };
+        if self.group_bits == self.tag.bits && self.tag.bits <= SURE_BITS {
+            // One lane each, whose highest bit is its mark.
+            let mark = 1 << (self.tag.bits - 1);
+            let mut at = self.bit(place) + u64::from(self.l * self.tag.bits);
+            for rank in (0..self.l as usize).rev() {
+                at -= u64::from(self.tag.bits);
+                let is_empty = self.words.load(at) & self.tag_mask == 0;
+                empty.at = select_unpredictable(is_empty, at, empty.at);
+                empty.group = select_unpredictable(is_empty, rank, empty.group);
+                empty.marks = select_unpredictable(is_empty, mark, empty.marks);
+            }
+            return empty;
+        }
+        let mut at = self.bit(place) + u64::from(self.count * self.group_bits);
+        for group in (0..self.count as usize).rev() {
+            at -= u64::from(self.group_bits);
+            let marks = self.groups[group].marks(self.lanes(at));
+            empty.at = select_unpredictable(marks != 0, at, empty.at);
+            empty.group = select_unpredictable(marks != 0, group, empty.group);
+            empty.marks = select_unpredictable(marks != 0, marks, empty.marks);
+        }
+        empty
+    }
+
+    /// Puts an entry into an empty lane, wherever its own place is; `false` if there is none.
+    #[inline(always)]
+    fn put_at(&mut self, empty: Empty, entry: Entry) -> bool {
+        if empty.marks == 0 {
+            return false;
+        }
+        let sought = self.sought(&self.groups[empty.group], entry);
+        self.write_lane(empty.at, self.lane(empty.marks), sought);
+        true
     }
 
     /// [`take_from_either`](Table::take_from_either) for places of several groups.
@@ -197,10 +255,9 @@ impl Slots {
     }
 
     /// Puts an entry into an empty slot of its place, in one of several groups.
+    #[inline(always)]
     fn put_in_groups(&mut self, entry: Entry) -> bool {
-        let Some((at, group, lane)) = self.find(entry.place, |lanes, _| lanes) else { return false };
-        self.write_lane(at, lane, self.sought(&group, entry));
-        true
+        self.put_at(self.first_empty(entry.place), entry)
     }
 
     /// Writes `sought` to the first lane of the first of two places that `differ` makes zero, or else of the second,
