@@ -19,6 +19,8 @@ use super::avx2::{shifted, some_lane_is_zero};
 use super::block::{BLOCK_WORDS, Block};
 use super::cpu::{Vectors, Work};
 use super::drawn::NarrowBits;
+#[cfg(not(target_feature = "avx512f"))]
+use super::drawn::{BlockTable, Blocks, FLIPS, STEP};
 use super::lanes::Lanes;
 use super::pair::Pair;
 
@@ -47,41 +49,106 @@ impl Avx512 {
         unsafe { compiled(work, self) }
     }
 
-    /// `has_bit_in_each_word` for code that is compiled for every CPU. A function of instructions that not every CPU has
-    /// cannot be inlined there, and around these six the call is what takes time: the caller keeps the constants of its
-    /// hash and of its draws in registers which a call does not preserve.
+    /// Whether the block that a fraction draws has the bit in each word that the draw after the fraction names. For
+    /// code that is compiled for every CPU: a function of instructions that not every CPU has cannot be inlined there, and
+    /// around these thirteen the call is what takes time.
     ///
-    /// Of the registers that only AVX-512 has, so that nobody waits for those that others use to be cleared.
+    /// All of it in instructions, with named registers and its constants in memory: left to the compiler, ten
+    /// instructions of 43 more, for it had no registers left for the constants of the hash. Of the vectors that only AVX-512
+    /// has, so that nobody waits for those that others use to be cleared.
     #[inline(always)]
     #[cfg(not(target_feature = "avx512f"))]
     #[expect(clippy::unused_self, reason = "the proof that the CPU has these instructions")]
-    pub(super) fn has_bit_in_each_word_inline(self, block: &[u64; BLOCK_WORDS], bits: u64) -> bool {
-        /// The distances of `six_bits_each`, and a bit.
-        static TABLE: [u64; 9] = [0, 6, 12, 18, 24, 30, 36, 42, 1];
+    pub(super) fn drawn_block_has_bits(self, blocks: Blocks<'_>, fraction: u64) -> bool {
         let missing: u64;
-        // SAFETY: the CPU has AVX-512F and AVX-512DQ, as `self` proves; what is read are the eight words of the block and
-        // the nine of the table; the registers that are written are named, and flags and memory stay as they are.
+        // SAFETY: the CPU has AVX-512F, AVX-512DQ and BMI2, as `self` proves; what is read are the constants and the eight
+        // words of the block that the fraction draws, which is below the number of blocks, for that is not 0; the
+        // registers that are written are named, and memory stays as it is.
         unsafe {
             asm!(
-                "vpbroadcastq zmm16, {bits}",
-                "vpsrlvq zmm16, zmm16, zmmword ptr [{table}]",
-                "vmovdqu64 zmm17, zmmword ptr [{block}]",
+                "mulx rax, rcx, {count}",
+                "shl rax, 6",
+                "add rdx, qword ptr [{constants} + 72]",
+                "mov rcx, rdx",
+                "xor rdx, qword ptr [{constants} + 80]",
+                "mulx rcx, rdx, rcx",
+                "xor rdx, rcx",
+                "vpbroadcastq zmm16, rdx",
+                "vpsrlvq zmm16, zmm16, zmmword ptr [{constants}]",
+                "vmovdqu64 zmm17, zmmword ptr [{blocks} + rax]",
                 "vprorvq zmm17, zmm17, zmm16",
-                "vptestnmq k1, zmm17, qword ptr [{table} + 64]{{1to8}}",
-                "kmovb {missing:e}, k1",
-                bits = in(reg) bits,
-                block = in(reg) block.as_ptr(),
-                table = in(reg) TABLE.as_ptr(),
-                missing = lateout(reg) missing,
+                "vptestnmq k1, zmm17, qword ptr [{constants} + 64]{{1to8}}",
+                "kmovb edx, k1",
+                constants = in(reg) &raw const CONSTANTS,
+                count = in(reg) blocks.all().len(),
+                blocks = in(reg) blocks.all().as_ptr(),
+                out("rax") _,
+                out("rcx") _,
+                inlateout("rdx") fraction => missing,
                 out("zmm16") _,
                 out("zmm17") _,
                 out("k1") _,
-                options(pure, readonly, nostack, preserves_flags),
+                options(pure, readonly, nostack),
             );
         }
         missing == 0
     }
+
+    /// Sets the bits of which `drawn_block_has_bits` asks, in the same way.
+    #[inline(always)]
+    #[cfg(not(target_feature = "avx512f"))]
+    #[expect(clippy::unused_self, reason = "the proof that the CPU has these instructions")]
+    pub(super) fn add_bits_to_drawn_block(self, table: &mut BlockTable, fraction: u64) {
+        let blocks = table.all_mut();
+        // SAFETY: the CPU has AVX-512F and BMI2, as `self` proves; what is read are the constants, and what is read and
+        // written are the eight words of the block that the fraction draws, which is below the number of blocks, for that is
+        // not 0; the registers that are written are named.
+        unsafe {
+            asm!(
+                "mulx rax, rcx, {count}",
+                "shl rax, 6",
+                "add rdx, qword ptr [{constants} + 72]",
+                "mov rcx, rdx",
+                "xor rdx, qword ptr [{constants} + 80]",
+                "mulx rcx, rdx, rcx",
+                "xor rdx, rcx",
+                "vpbroadcastq zmm16, rdx",
+                "vpsrlvq zmm16, zmm16, zmmword ptr [{constants}]",
+                "vpbroadcastq zmm17, qword ptr [{constants} + 64]",
+                "vprolvq zmm16, zmm17, zmm16",
+                "vporq zmm16, zmm16, zmmword ptr [{blocks} + rax]",
+                "vmovdqu64 zmmword ptr [{blocks} + rax], zmm16",
+                constants = in(reg) &raw const CONSTANTS,
+                count = in(reg) blocks.len(),
+                blocks = in(reg) blocks.as_mut_ptr(),
+                out("rax") _,
+                out("rcx") _,
+                inout("rdx") fraction => _,
+                out("zmm16") _,
+                out("zmm17") _,
+                options(nostack),
+            );
+        }
+    }
 }
+
+/// What instructions in code for every CPU read, on cache lines of their own: a vector that lay on two was read in two.
+#[cfg(not(target_feature = "avx512f"))]
+#[repr(C, align(64))]
+struct Constants {
+    /// The distances of `six_bits_each`.
+    distances: [u64; BLOCK_WORDS],
+    /// At byte 64.
+    one: u64,
+    /// At byte 72.
+    step: u64,
+    /// At byte 80.
+    flips: u64,
+}
+
+#[cfg(not(target_feature = "avx512f"))]
+static CONSTANTS: Constants =
+    Constants { distances: [0, 6, 12, 18, 24, 30, 36, 42], one: 1, step: STEP, flips: FLIPS };
 
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512vpopcntdq,bmi1,bmi2,popcnt")]
 fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {

@@ -9,7 +9,7 @@ use crate::key::draw::{Multiply, Whole};
 
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block, bit_of};
 use super::chosen::{Chosen, Question};
-use super::drawn::{NarrowBits, fold};
+use super::drawn::{BlockTable, Blocks, NarrowBits, fold};
 use super::lanes::Lanes;
 use super::pair::Pair;
 #[cfg(target_arch = "x86_64")]
@@ -147,7 +147,7 @@ impl Vectors for Portable {
 
 /// The CPU that this runs on, asked once.
 #[derive(Clone, Copy, Debug)]
-pub struct Cpu {
+pub(crate) struct Cpu {
     #[cfg(target_arch = "x86_64")]
     avx2: Option<avx2::Avx2>,
     #[cfg(target_arch = "x86_64")]
@@ -174,17 +174,12 @@ impl Cpu {
         vec![cpu]
     }
 
-    /// `Vectors::has_bit_in_each_word`, to be inlined into code that is compiled for every CPU; `None` if this CPU has no
-    /// instructions for which that is better than a call.
-    #[inline(always)]
-    pub(crate) fn has_bit_in_each_word(self, block: &[u64; BLOCK_WORDS], bits: u64) -> Option<bool> {
+    /// This CPU, if it has instructions that are better inlined than called.
+    pub(crate) fn inlined(self) -> Option<Inlined> {
         #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
-        return self.avx512.map(|avx512| avx512.has_bit_in_each_word_inline(block, bits));
+        return self.avx512.map(Inlined);
         #[cfg(not(all(target_arch = "x86_64", not(target_feature = "avx512f"))))]
-        {
-            let _ = (self, block, bits);
-            None
-        }
+        return None;
     }
 
     /// The function that answers a question with what this CPU can do.
@@ -225,6 +220,34 @@ fn ask_portably<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
     Q::ask(of, hash, Portable)
 }
 
+/// A CPU with instructions that are better inlined into code for every CPU than called. Where all code is for a CPU that has
+/// them, and on other kinds of CPUs, there is none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inlined(
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))] avx512::Avx512,
+    #[cfg(not(all(target_arch = "x86_64", not(target_feature = "avx512f"))))] core::convert::Infallible,
+);
+
+impl Inlined {
+    /// Whether the block that a fraction draws has the bit in each word that the draw after the fraction names.
+    #[inline(always)]
+    pub(crate) fn drawn_block_has_bits(self, blocks: Blocks<'_>, fraction: u64) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
+        return self.0.drawn_block_has_bits(blocks, fraction);
+        #[cfg(not(all(target_arch = "x86_64", not(target_feature = "avx512f"))))]
+        match (self.0, blocks, fraction) {}
+    }
+
+    /// Sets them.
+    #[inline(always)]
+    pub(crate) fn add_bits_to_drawn_block(self, table: &mut BlockTable, fraction: u64) {
+        #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
+        self.0.add_bits_to_drawn_block(table, fraction);
+        #[cfg(not(all(target_arch = "x86_64", not(target_feature = "avx512f"))))]
+        match (self.0, table, fraction) {}
+    }
+}
+
 /// Work in portable code, apart from its caller: inlined there, it would make callers save registers for a path that few
 /// CPUs take.
 #[cfg(target_arch = "x86_64")]
@@ -237,7 +260,7 @@ fn portable<W: Work>(work: W) -> W::Output {
 mod tests {
     use super::*;
     use crate::bits::Words;
-    use crate::bits::drawn::BitTable;
+    use crate::bits::drawn::{BitTable, STEP, factors};
     use crate::key::draw::last_draw;
     use crate::key::mix;
 
@@ -332,16 +355,28 @@ mod tests {
 
     #[test]
     fn what_is_inlined_agrees_with_what_is_called() {
-        for seed in 0..2000u64 {
-            let bits = mix(seed);
-            let mut block = Portable.bit_in_each_word(bits).0;
-            block[(seed % 8) as usize] ^= u64::from(seed % 3 == 0) * u64::MAX;
-            for cpu in Cpu::all() {
-                if let Some(answer) = cpu.has_bit_in_each_word(&block, bits) {
-                    assert_eq!(answer, Portable.has_bit_in_each_word(&block, bits), "{cpu:?}");
-                }
+        let Some(inlined) = Cpu::detect().inlined() else { return };
+        let blocks = 3;
+        let mut table = BlockTable::new(Words::zeroed(blocks * 512).unwrap(), blocks);
+        let mut other = table.clone();
+        let (mut yes, mut no) = (0, 0);
+        let fractions = [0, 1, u64::MAX, u64::MAX - STEP].into_iter().chain((0..1000).map(mix));
+        for (i, fraction) in fractions.enumerate() {
+            let bits = fold(factors(fraction.wrapping_add(STEP)));
+            let answer = inlined.drawn_block_has_bits(table.blocks(), fraction);
+            assert_eq!(answer, Portable.has_bit_in_each_word(table.blocks().draw(fraction), bits));
+            *(if answer { &mut yes } else { &mut no }) += 1;
+            if i < 500 {
+                inlined.add_bits_to_drawn_block(&mut table, fraction);
+                let block = other.draw_mut(fraction);
+                let mut fuller = Block(*block);
+                fuller.add(&Portable.bit_in_each_word(bits));
+                *block = fuller.0;
+                assert_eq!(table.words(), other.words());
+                assert!(inlined.drawn_block_has_bits(table.blocks(), fraction));
             }
         }
+        assert!(yes > 100 && no > 100, "{yes} {no}");
     }
 
     #[test]

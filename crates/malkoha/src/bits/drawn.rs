@@ -51,6 +51,14 @@ impl BlockTable {
         unsafe { self.words.as_chunks_mut().0.get_unchecked_mut(number) }
     }
 
+    /// The words of all blocks, to be written to.
+    #[inline(always)]
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
+    pub(super) fn all_mut(&mut self) -> &mut [[u64; BLOCK_WORDS]] {
+        // SAFETY: there are that many chunks, by the invariant.
+        unsafe { self.words.as_chunks_mut().0.get_unchecked_mut(..self.blocks) }
+    }
+
     /// All words, also those beyond the last block.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
@@ -83,6 +91,13 @@ impl<'a> Blocks<'a> {
     #[inline(always)]
     pub(crate) fn prefetch(self, fraction: u64) {
         prefetch_line(core::ptr::from_ref(self.draw(fraction)).cast());
+    }
+
+    /// The words of all of them.
+    #[inline(always)]
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
+    pub(super) fn all(self) -> &'a [[u64; BLOCK_WORDS]] {
+        self.0
     }
 
     /// All of them.
@@ -226,6 +241,18 @@ impl<'a> NarrowBits<'a> {
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
 const fn word_of(at: u64) -> usize {
     (at / 64) as usize
+}
+
+/// What a counter counts by from which words are drawn.
+pub(crate) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The bits in which the two factors of a drawn word differ.
+pub(crate) const FLIPS: u64 = 0xE703_7ED1_A0B4_28DB;
+
+/// The factors of the product of which the word with this counter is folded.
+#[inline(always)]
+pub(crate) const fn factors(counter: u64) -> [u64; 2] {
+    [counter, counter ^ FLIPS]
 }
 
 /// The two halves of a product folded into one word.

@@ -12,7 +12,7 @@
 //! merged filter, whatever the other filter would have chosen. It may only have more bits set than a filter
 //! that took all keys one by one, since each half chose without knowing the other.
 
-use crate::bits::cpu::Cpu;
+use crate::bits::cpu::{Cpu, Inlined};
 use crate::bits::drawn::BlockTable;
 use crate::bits::{BLOCK_BITS, Words};
 use crate::engine::{
@@ -27,7 +27,7 @@ use super::estimate;
 use super::layout::{BlockedLayout, with_equal_hashes};
 use super::pattern::Scatter;
 use super::plain::{audit_count, count_set, set_bits};
-use super::work::{Insert, InsertOne, LookUpOne};
+use super::work::Insert;
 use crate::engine::rows::Keys;
 
 /// A blocked Bloom filter: section 3 of the paper; with one choice Putze, Sanders, Singler 2007.
@@ -50,6 +50,8 @@ pub struct Blocked<P> {
     /// Empty unless there is a choice.
     pub(super) prices: Option<Prices>,
     pub(super) cpu: Cpu,
+    /// The CPU, if single keys are done in code of the caller: one question for what is two, the pattern and the CPU.
+    pub(super) inlined: Option<Inlined>,
     pub(super) table: BlockTable,
     pub(super) len: u64,
 }
@@ -67,11 +69,13 @@ impl<P: Scatter> Blocked<P> {
             let kind = Kind::Blocked(layout.choices);
             return Err(Error::Option { kind, what: "the layout is for another pattern" });
         }
+        let cpu = Cpu::detect();
         Ok(Self {
             layout: *layout,
             scatter: P::new(layout.key_bits),
             prices: (layout.choices > 1).then(|| Prices::new(layout.cost, layout.key_bits)),
-            cpu: Cpu::detect(),
+            cpu,
+            inlined: Self::inlined(layout, cpu),
             table: BlockTable::new(words, layout.blocks),
             len: 0,
         })
@@ -80,7 +84,7 @@ impl<P: Scatter> Blocked<P> {
     /// Stores a key.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash) {
-        let stored = self.cpu.run(InsertOne { filter: self, hash });
+        let stored = self.insert_one(hash);
         debug_assert_eq!(stored, Ok(()), "there is always room");
     }
 
@@ -97,7 +101,7 @@ impl<P: Scatter> Blocked<P> {
     #[must_use]
     #[inline]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        self.look_up_inline(hash)
+        self.look_up_one(hash)
     }
 
     /// Answers for every key of a slice into a slice of equal length.
@@ -173,7 +177,7 @@ impl<P: Scatter> Blocked<P> {
 
 impl<P: Scatter> Engine for Blocked<P> {
     fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
-        self.cpu.run(InsertOne { filter: self, hash })
+        self.insert_one(hash)
     }
 
     fn insert_unique(&mut self, hash: KeyHash) -> Result<Inserted, Full> {
@@ -181,7 +185,7 @@ impl<P: Scatter> Engine for Blocked<P> {
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
-        self.cpu.run(LookUpOne { filter: self, hash })
+        self.look_up_one(hash)
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {

@@ -15,8 +15,8 @@
 //! sorted. Floyd's sampling, which draws from shrinking ranges and never again, took twice as long: every
 //! draw waits for the one before it.
 
-use crate::bits::cpu::{Cpu, Vectors};
-use crate::bits::drawn::fold;
+use crate::bits::cpu::Vectors;
+use crate::bits::drawn::{STEP, factors, fold};
 use crate::bits::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};
 use crate::key::KeyHash;
 use crate::kind::Pattern;
@@ -30,9 +30,6 @@ use crate::theory::occupancy::{distinct_share, random_share};
 pub struct Draws(u64);
 
 impl Draws {
-    /// What the counter counts by.
-    const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-
     #[inline(always)]
     pub(crate) fn new(hash: KeyHash) -> Self {
         Self(hash.to_raw())
@@ -41,18 +38,13 @@ impl Draws {
     /// The words of a hash without the first so many.
     #[inline(always)]
     pub(crate) fn after(hash: KeyHash, words: u64) -> Self {
-        Self(hash.to_raw().wrapping_add(words.wrapping_mul(Self::STEP)))
+        Self(hash.to_raw().wrapping_add(words.wrapping_mul(STEP)))
     }
 
     #[inline(always)]
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(Self::STEP);
-        fold(Self::factors(self.0))
-    }
-
-    #[inline(always)]
-    fn factors(counter: u64) -> [u64; 2] {
-        [counter, counter ^ 0xE703_7ED1_A0B4_28DB]
+        self.0 = self.0.wrapping_add(STEP);
+        fold(factors(self.0))
     }
 }
 
@@ -72,8 +64,8 @@ impl Eights {
     #[inline(always)]
     pub(crate) fn next(&mut self) -> [[u64; 2]; 8] {
         let beyond = self.0;
-        self.0 = beyond.wrapping_add(Draws::STEP.wrapping_mul(8));
-        core::array::from_fn(|i| Draws::factors(beyond.wrapping_sub(Draws::STEP.wrapping_mul(8 - i as u64))))
+        self.0 = beyond.wrapping_add(STEP.wrapping_mul(8));
+        core::array::from_fn(|i| factors(beyond.wrapping_sub(STEP.wrapping_mul(8 - i as u64))))
     }
 }
 
@@ -102,13 +94,6 @@ pub trait Scatter: Copy + Send + Sync + core::fmt::Debug + 'static {
     ) -> bool {
         let pattern = self.pattern(draws, vectors);
         blocks.into_iter().fold(false, |found, block| found | vectors.covers(block, &pattern))
-    }
-
-    /// Whether a block has all bits of a key, where that is better inlined than called; else `None`.
-    #[inline(always)]
-    fn lies_in_inline(&self, draws: Draws, block: &[u64; BLOCK_WORDS], cpu: Cpu) -> Option<bool> {
-        let _ = (draws, block, cpu);
-        None
     }
 
     /// The share of all patterns that a block answers for: its own rate of false positives.
@@ -229,14 +214,6 @@ impl Scatter for Spread {
             all &= vectors.has_bit_in_each_word(blocks[0], draws.next());
         }
         all
-    }
-
-    #[inline(always)]
-    fn lies_in_inline(&self, mut draws: Draws, block: &[u64; BLOCK_WORDS], cpu: Cpu) -> Option<bool> {
-        if self.more > 0 {
-            return None;
-        }
-        cpu.has_bit_in_each_word(block, draws.next())
     }
 
     fn share(&self, block: &Block) -> f64 {

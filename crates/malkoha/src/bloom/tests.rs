@@ -120,7 +120,7 @@ fn check_blocked<P: Scatter>(layout: &BlockedLayout) {
     for cpu in Cpu::all() {
         let what = format!("{layout:?} by {cpu:?}");
         let mut filter = Blocked::<P>::new(layout).unwrap();
-        filter.cpu = cpu;
+        (filter.cpu, filter.inlined) = (cpu, Blocked::<P>::inlined(layout, cpu));
         let (single, rest) = stored.split_at(70);
         for hash in single {
             filter.insert(*hash);

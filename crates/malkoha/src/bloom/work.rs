@@ -14,15 +14,16 @@
 //! Lookups have the number of choices compiled in, inserts do not: between a lookup with two blocks and one with a loop
 //! over them there is a tenth, and an insert, which counts bits, has more to do than that.
 
-use crate::bits::Block;
-use crate::bits::cpu::{Cpu, Vectors, Work};
+use crate::bits::cpu::{Cpu, Inlined, Vectors, Work};
 use crate::bits::drawn::Blocks;
 use crate::bits::words::stays_in_cache;
+use crate::bits::{Block, WORDS};
 use crate::error::Full;
 use crate::key::KeyHash;
 use crate::kind::MOST_CHOICES;
 
 use super::blocked::Blocked;
+use super::layout::BlockedLayout;
 use super::pattern::{Draws, Scatter};
 use crate::engine::rows::{Keys, ROW};
 
@@ -115,17 +116,46 @@ impl<P: Scatter> Blocked<P> {
         with_choices!(P, self.layout.choices, C => self.view().approach::<C>(hash));
     }
 
+    /// The CPU, if it has instructions for the keys of this layout that are better inlined than called: those for the
+    /// spread pattern of one bit in each word.
+    pub(super) fn inlined(layout: &BlockedLayout, cpu: Cpu) -> Option<Inlined> {
+        if P::CHOOSES || layout.key_bits != WORDS { None } else { cpu.inlined() }
+    }
+
     /// Answers for a key, in code of the caller where that is better.
     #[inline(always)]
-    pub(super) fn look_up_inline(&self, hash: KeyHash) -> bool {
-        if !P::CHOOSES {
-            let View { scatter, blocks } = self.view();
-            let block = blocks.draw(hash.to_raw());
-            if let Some(answer) = scatter.lies_in_inline(pattern_draws(hash, 1), block, self.cpu) {
-                return answer;
-            }
+    pub(super) fn look_up_one(&self, hash: KeyHash) -> bool {
+        if !P::CHOOSES
+            && let Some(inlined) = self.inlined
+        {
+            return inlined.drawn_block_has_bits(self.table.blocks(), hash.to_raw());
         }
+        self.call_look_up(hash)
+    }
+
+    /// Apart from its caller, who else had two calls and fewer registers for what is inlined.
+    #[inline(never)]
+    fn call_look_up(&self, hash: KeyHash) -> bool {
         self.cpu.run(LookUpOne { filter: self, hash })
+    }
+
+    /// Stores a key, in code of the caller where that is better. There is always room; the result is what an engine
+    /// answers, so that it can jump to the call instead of making it.
+    #[inline(always)]
+    pub(super) fn insert_one(&mut self, hash: KeyHash) -> Result<(), Full> {
+        if !P::CHOOSES
+            && let Some(inlined) = self.inlined
+        {
+            inlined.add_bits_to_drawn_block(&mut self.table, hash.to_raw());
+            self.len += 1;
+            return Ok(());
+        }
+        self.call_insert(hash)
+    }
+
+    #[inline(never)]
+    fn call_insert(&mut self, hash: KeyHash) -> Result<(), Full> {
+        self.cpu.run(InsertOne { filter: self, hash })
     }
 
     /// Answers for all keys.
