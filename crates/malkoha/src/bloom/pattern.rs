@@ -58,7 +58,13 @@ pub(crate) struct Eights(u64);
 impl Eights {
     #[inline(always)]
     pub(crate) fn new(hash: KeyHash) -> Self {
-        Self(Draws::after(hash, 9).0)
+        Self::after(hash, 0)
+    }
+
+    /// The words of a hash without the first so many.
+    #[inline(always)]
+    pub(crate) fn after(hash: KeyHash, words: u64) -> Self {
+        Self(Draws::after(hash, words + 9).0)
     }
 
     #[inline(always)]

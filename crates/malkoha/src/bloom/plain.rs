@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
-use crate::bits::drawn::{BitTable, Bits};
+use crate::bits::drawn::{BitTable, Bits, NarrowBits};
 use crate::bits::words::stays_in_cache;
 use crate::engine::threads::for_shares;
 use crate::engine::{
@@ -74,6 +74,23 @@ impl View<'_> {
                 return false;
             }
         }
+    }
+
+    /// 0 if the first eight bits of a key are set.
+    #[inline(always)]
+    pub(super) fn first_missing(&self, hash: KeyHash, bits: NarrowBits<'_>, vectors: impl Vectors) -> u64 {
+        vectors.missing_drawn(bits, Eights::new(hash).next(), self.key_bits)
+    }
+
+    /// 0 if its other bits are set.
+    #[inline(always)]
+    pub(super) fn others_missing(&self, hash: KeyHash, bits: NarrowBits<'_>, vectors: impl Vectors) -> u64 {
+        let (mut draws, mut left, mut missing) = (Eights::after(hash, 8), self.key_bits.saturating_sub(8), 0);
+        while left > 0 {
+            missing |= vectors.missing_drawn(bits, draws.next(), left);
+            left = left.saturating_sub(8);
+        }
+        missing
     }
 }
 

@@ -1,7 +1,8 @@
 //! Many keys at once through a plain filter.
 //!
-//! In the cache a row of keys is hashed together, and looked up one after the other. Beyond it a key is looked up in two
-//! stages, each a row after its memory was asked for:
+//! In the cache a row of keys is hashed together, and looked up one after the other; where keys have many bits, those that
+//! have the first eight are listed, and only they are looked up further: no branch depends on a key. Beyond it a key is
+//! looked up in two stages, each a row after its memory was asked for:
 //!
 //! ```text
 //!   row r + 1   ask for the first bits
@@ -20,6 +21,9 @@ use crate::engine::rows::{Keys, ROW};
 
 /// Bits of a key that are looked at in the first stage.
 const FIRST: u32 = 3;
+
+/// More bits than this are looked at in two stages in the cache, too.
+const MANY: u32 = 16;
 
 /// How many keys ahead of the one that is stored the memory is asked for.
 const AHEAD: usize = 16;
@@ -82,6 +86,21 @@ impl Work for LookUp<'_> {
         }
         let Self { view, cpu, keys, answers } = self;
         let mut row = [KeyHash::from_raw(0); ROW];
+        if let Some(bits) = view.bits.narrow().filter(|_| view.key_bits > MANY) {
+            for (number, answers) in answers.chunks_mut(ROW).enumerate() {
+                keys.row(number, cpu, &mut row);
+                let (mut passed, mut count) = ([0; ROW], 0);
+                for (i, (answer, hash)) in answers.iter_mut().zip(&row).enumerate() {
+                    *answer = view.first_missing(*hash, bits, vectors) == 0;
+                    passed[count] = i;
+                    count += usize::from(*answer);
+                }
+                for &i in &passed[..count] {
+                    answers[i] = view.others_missing(row[i], bits, vectors) == 0;
+                }
+            }
+            return;
+        }
         for (number, answers) in answers.chunks_mut(ROW).enumerate() {
             keys.row(number, cpu, &mut row);
             for (answer, hash) in answers.iter_mut().zip(&row) {
