@@ -1,10 +1,8 @@
 //! Files say what their keys are: every command reads keys so, and refuses options that contradict.
 
-mod common;
-
 use std::path::Path;
 
-use common::Scene;
+use crate::common::Scene;
 use serde_json::Value;
 
 /// The golden filters: name, input, the options that made them, how many keys of the input they find, what

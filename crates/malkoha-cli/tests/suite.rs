@@ -10,6 +10,7 @@ mod dedup;
 mod failures;
 mod formats;
 mod interrupts;
+mod key_formats;
 mod plan_and_demo;
 mod readme;
 

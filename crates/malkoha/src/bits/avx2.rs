@@ -38,7 +38,6 @@ impl Avx2 {
         unsafe { compiled(work, self) }
     }
 
-    #[expect(clippy::unused_self, reason = "who has the token has the CPU")]
     pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
         let Self(()) = self;
         // SAFETY: the CPU has all features of `ask`, as `self` proves.
