@@ -5,9 +5,11 @@ use std::path::Path;
 use crate::common::Scene;
 use serde_json::Value;
 
+type Golden = (&'static str, &'static str, &'static str, u32, &'static str, &'static str, Option<u32>);
+
 /// The golden filters: name, input, the options that made them, how many keys of the input they find, what
 /// `info` says that they hold, and their key format and k as JSON.
-const GOLDEN: [(&str, &str, &str, u32, &str, &str, Option<u32>); 5] = [
+const GOLDEN: [Golden; 5] = [
     ("lines", "lines.txt", "", 40, "strings of bytes", "bytes", None),
     ("numbers", "numbers.u64", "--format u64", 40, "integers of 8 bytes", "u64", None),
     ("kmers-5", "words.fa", "--kmer 5", 168, "DNA words of length 5", "kmers", Some(5)),
