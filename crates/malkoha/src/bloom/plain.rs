@@ -52,11 +52,10 @@ pub(super) struct View<'a> {
 impl View<'_> {
     /// Whether all bits of a key are set.
     ///
-    /// In the cache they are all looked at, without a branch, by CPUs that draw eight together: where half of the keys are
-    /// there, it would be mispredicted for half of them, which costs more than twenty bits. (Where hardly any key is there
-    /// it would be foreseen, and end after eight bits.) Others ask where more than eight are left. Beyond the cache every
-    /// further bit may be another miss, and CPUs that draw them one by one stop at the first that is not set; those that
-    /// draw eight together have asked for eight lines by then.
+    /// In the cache they are all looked at, without a branch: it would be mispredicted for half of the keys that are not
+    /// there, which costs as much as eight bits. Where more than eight are left it is asked all the same. Beyond the cache every further bit may be
+    /// another miss, and CPUs that draw them one by one stop at the first that is not set; those that draw eight
+    /// together have asked for eight lines by then.
     #[inline(always)]
     pub(super) fn holds<V: Vectors>(&self, hash: KeyHash, vectors: V) -> bool {
         let free = V::DRAWS_TOGETHER || self.stays_in_cache;
@@ -64,7 +63,6 @@ impl View<'_> {
             let mut draws = Draws::new(hash);
             return (0..self.key_bits).all(|_| self.bits.draw(draws.next()) & 1 == 1);
         };
-        let asks = !(V::DRAWS_TOGETHER && self.stays_in_cache);
         let (mut draws, mut left, mut missing) = (Eights::new(hash), self.key_bits, 0);
         loop {
             missing |= vectors.missing_drawn(bits, draws.next(), left);
@@ -72,7 +70,7 @@ impl View<'_> {
                 return missing == 0;
             }
             left -= 8;
-            if asks && left > 8 && missing != 0 {
+            if left > 8 && missing != 0 {
                 return false;
             }
         }
