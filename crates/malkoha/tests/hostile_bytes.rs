@@ -300,7 +300,7 @@ fn with_begin(name: &str, numbers: &[(usize, u64)]) -> Vec<u8> {
 fn versions_and_key_formats_that_contradict_each_other_are_refused() {
     let form = |bytes: u64| bytes << 32;
     /// What is wrong, the numbers that are changed, the part that the error names, and where it is.
-    type Case = (&'static str, &'static [(usize, u64)], &'static str, u64);
+    type Case<'a> = (&'a str, &'a [(usize, u64)], &'a str, u64);
     let cases: &[Case] = &[
         ("sorted", &[(88, 1)], "key format", 88),
         ("sorted", &[(96, 31)], "word length", 96),
