@@ -175,10 +175,11 @@ fn errors_say_what_where_and_what_to_do() {
          filter again"
     );
     let mut newer = bytes.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     assert_eq!(
         refused(&newer),
-        "written by a newer malkoha: version at byte 8: 2 where 1 is known; read it with that version"
+        "written by a newer malkoha: version at byte 8: 3 where 2 is the newest that is known; read it \
+         with that version"
     );
     let mut flipped = bytes.clone();
     flipped[600] ^= 4;
