@@ -4,7 +4,7 @@
 //!   rounds     keys are taken an eighth of the slots at a time
 //!   hashes     sorted into regions by their upper bits, which name the first place (`regions.rs`)
 //!   regions    stored one after the other: offsets are local, so walks stay in the cache
-//!   parts      runs of regions whose memory no other part touches; threads take parts
+//!   parts      runs of regions whose memory no other part touches; threads take parts (`parts.rs`)
 //!   leftovers  keys whose places or walk cross the border of a part, stored at the end
 //! ```
 //!
@@ -18,37 +18,17 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bits::Words;
-use crate::bits::cpu::Cpu;
-use crate::bits::words::ROW;
-use crate::engine::{Again, Copied, Counters, Many, for_each_ahead, threads};
+use crate::engine::{Again, Copied, Many, for_each_ahead, threads};
 use crate::error::{Full, FullAt};
-use crate::key::KeyHash;
 
 use super::Cuckoo;
-use super::layout::CuckooLayout;
-use super::place::{Homes, Place, Placement};
-use super::regions::{List, MOST_REGIONS, Order, REGION_BYTES, Regions, round};
-use super::row::{self, Row};
-use super::table::{self, Table};
-use super::walk::{End, Ground, Walk};
-
-/// The most parts, and the fewest places that a part has for each place that offsets reach.
-const MOST_PARTS: u64 = 16;
-const PART_REACHES: u64 = 64;
-
-/// The fewest places of a part: more than the margin at its end (`take_apart`) has where places are one bit
-/// wide, also when its beginning is rounded up.
-const LEAST_PART: u64 = 256;
-
-/// Parts begin at multiples of this, where in every layout a word begins.
-const ALIGNMENT: u64 = 64;
+use super::parts::{Cut, Filling};
+use super::place::Placement;
+use super::regions::{Order, Regions};
+use super::table::Table;
 
 /// The fewest keys that are worth a thread.
 const FEWEST: usize = 4096;
-
-/// Walks without room in one part after which the filter counts as full: many more than the stash takes, and
-/// than a filter that is not too full ever has.
-const MOST_TIRED: u32 = 200;
 
 /// Slices that may come in any size are sorted only for tables of at least so many bytes, if there are at least so
 /// many keys, and one for so many slots: a pass through the table should not be for a few.
@@ -58,7 +38,7 @@ const SORTED_SHARE: u64 = 64;
 
 /// What is done with the keys of a round that found no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refusal {
+pub(super) enum Refusal {
     /// Nothing: the caller undoes the whole.
     Forget,
     /// They are told, so that all others can be taken out again.
@@ -69,161 +49,10 @@ enum Refusal {
 #[derive(Debug)]
 struct Unstored(Vec<Copied>);
 
-/// How a layout is cut for bulk work.
-#[derive(Clone, Debug)]
-pub(super) struct Cut {
-    order: Order,
-    /// Where the parts after the first begin.
-    begins: Vec<u64>,
-}
-
-impl Cut {
-    /// The cut of a layout; `None` if keys have their places so far apart that order does not help.
-    pub(super) fn new(layout: &CuckooLayout) -> Option<Self> {
-        let reach = if layout.kind.is_signed() {
-            layout.ring.most.max(layout.ring.group)
-        } else {
-            1u64.checked_shl(layout.subtable_bits).filter(|_| layout.subtable_bits > 0)?
-        };
-        if layout.places / reach < PART_REACHES {
-            return None;
-        }
-        let parts = (layout.places / (PART_REACHES * reach).max(LEAST_PART)).clamp(1, MOST_PARTS);
-        // Subtables are never cut in two; they may be larger than the alignment.
-        let step = if layout.kind.is_signed() { ALIGNMENT } else { ALIGNMENT.max(reach) };
-        let begins = (1..parts).map(|i| (layout.places / parts * i).next_multiple_of(step)).collect();
-        let order = Order {
-            parts: index(parts),
-            regions_of_part: index((layout.bytes() / REGION_BYTES).min(MOST_REGIONS).div_ceil(parts).max(1)),
-            most: round(layout.slots),
-        };
-        Some(Self { order, begins })
-    }
-}
-
 /// Rounds of equal size, of at most so many keys each.
 fn rounds(keys: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let round = keys.div_ceil(keys.div_ceil(most).max(1)).max(1);
     (0..keys).step_by(round).map(move |from| from..keys.min(from + round))
-}
-
-/// A number of regions or keys, which fits the memory.
-#[allow(clippy::cast_possible_truncation, reason = "32-bit targets: counts of things in memory")]
-const fn index(number: u64) -> usize {
-    number as usize
-}
-
-/// A part of a table: the places from `begin` to `end`, under their numbers in the whole.
-#[derive(Clone, Debug)]
-struct Part<T> {
-    table: T,
-    begin: u64,
-    end: u64,
-}
-
-impl<T: Table> Part<T> {
-    #[inline(always)]
-    fn covers(&self, place: Place) -> bool {
-        // Those before the part count as far behind it: one comparison.
-        place.0.wrapping_sub(self.begin) < self.end - self.begin
-    }
-
-    /// The homes of a key under their numbers in this part; `None` if not both are in it.
-    #[inline(always)]
-    fn homes_inside(&self, homes: Homes) -> Option<Homes> {
-        let inside = |place: Place| Place(place.0.wrapping_sub(self.begin));
-        let both = self.covers(homes.first) & self.covers(homes.second);
-        both.then(|| Homes { first: inside(homes.first), second: inside(homes.second), ..homes })
-    }
-
-    /// Asks for the memory of a place, if it is in this part.
-    #[inline(always)]
-    fn ask_for(&self, place: Place) {
-        if self.covers(place) {
-            table::ask_for(&self.table, Place(place.0 - self.begin));
-        }
-    }
-}
-
-/// What one part made of its keys.
-struct Filling<T> {
-    part: Part<T>,
-    stored: u64,
-    counters: Counters,
-    leftovers: Vec<(KeyHash, u16)>,
-    /// Keys for which a walk within the part found no room.
-    tired: u32,
-    walk: Walk,
-}
-
-impl<T: Table> Filling<T> {
-    /// Stores keys as long as they and their walks stay inside the part; the others are left over. Stops if the part
-    /// is too full; the rest is left over only if it is to be told.
-    fn store<P: Placement>(
-        &mut self,
-        placement: &P,
-        list: List,
-        (again, refusal): (Again, Refusal),
-        stashed: impl Fn(Homes) -> bool,
-        (cpu, most_steps): (Cpu, u32),
-    ) {
-        let mut rows = [Row::default(), Row::default()];
-        let approach = |part: &Part<T>, from: usize, row: &mut Row| {
-            let hashes = core::array::from_fn(|i| list.get(from + i).unwrap_or(KeyHash::from_raw(0)));
-            row::find_homes(cpu, placement, &hashes, row);
-            for i in 0..ROW.min(list.len() - from) {
-                part.ask_for(row.get(i).first);
-                part.ask_for(row.get(i).second);
-            }
-        };
-        for (i, (hash, value)) in list.keys().enumerate() {
-            if i == 0 {
-                approach(&self.part, 0, &mut rows[0]);
-            }
-            if i % ROW == 0 && i + ROW < list.len() {
-                approach(&self.part, i + ROW, &mut rows[(i / ROW + 1) % 2]);
-            }
-            if self.is_full() {
-                if refusal == Refusal::Tell {
-                    self.leftovers.extend(list.keys().skip(i));
-                }
-                return;
-            }
-            let here = rows[i / ROW % 2].get(i % ROW);
-            let Some(inside) = self.part.homes_inside(here) else {
-                self.leftovers.push((hash, value));
-                continue;
-            };
-            if again == Again::Skip && (table::holds(&self.part.table, inside) || stashed(here)) {
-                // It is there.
-            } else if self.part.table.put_in_either(inside, value) {
-                self.stored += 1;
-            } else {
-                let key = (hash, here.both(value));
-                let Part { table, begin, end } = &mut self.part;
-                let ground = Ground { table, begin: *begin, end: *end };
-                match self.walk.make_room(placement, ground, key, most_steps) {
-                    End::Room(steps) => {
-                        self.counters.walked(steps);
-                        self.stored += 1;
-                        continue;
-                    }
-                    // However often it comes, a key that is to be stored once is left over once.
-                    End::Tired if again == Again::Skip && self.leftovers.contains(&(hash, value)) => {
-                        continue;
-                    }
-                    End::Tired => self.tired += 1,
-                    End::Strayed | End::Copies => {}
-                }
-                self.leftovers.push((hash, value));
-            }
-        }
-    }
-
-    /// Whether so many walks found no room that the filter counts as full.
-    fn is_full(&self) -> bool {
-        self.tired > MOST_TIRED
-    }
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
@@ -382,57 +211,5 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             return Ok(());
         }
         Err(Unstored(if refusal == Refusal::Tell { left.collect() } else { Vec::new() }))
-    }
-
-    /// Takes the table apart; what stays behind is a table without words.
-    fn take_apart(&mut self, cut: &Cut) -> Vec<Filling<T>> {
-        let stride = self.table.stride_bits();
-        let cuts: Vec<usize> = cut.begins.iter().map(|begin| index(begin * stride / 64)).collect();
-        let hollow = self.table.with_words(Words::zeroed(0).expect("memory for a few words"));
-        let whole = core::mem::replace(&mut self.table, hollow);
-        let parts =
-            whole.into_words().into_parts(&cuts).into_iter().map(|words| self.table.with_words(words));
-        let begins = core::iter::once(0).chain(cut.begins.iter().copied());
-        // A place near the end of a part may reach into the next one, or be read together with some of it.
-        let margin = 128u64.div_ceil(stride) + u64::from(self.layout.slots_per_place);
-        let ends = cut.begins.iter().map(|begin| begin - margin).chain([self.layout.places]);
-        parts
-            .zip(begins.zip(ends))
-            .map(|(table, (begin, end))| Filling {
-                part: Part { table, begin, end },
-                stored: 0,
-                counters: Counters::default(),
-                leftovers: Vec::new(),
-                tired: 0,
-                walk: Walk::default(),
-            })
-            .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Geometry, Kind, Layout, Spec};
-
-    /// The smallest offsets and the narrowest tags that a file may have: parts would be shorter than their
-    /// margins.
-    #[test]
-    fn parts_are_longer_than_their_margins() {
-        for kind in [Kind::Flexible(1), Kind::Windowed(2), Kind::Sorted] {
-            let planned = Spec::new(2000, 0.5).kind(kind).plan().unwrap();
-            let mut layout = *planned.cuckoo().unwrap();
-            layout.ring.most = CuckooLayout::least_offset(kind);
-            let places = layout.places;
-            for begin in Cut::new(&layout).map_or(Vec::new(), |cut| cut.begins) {
-                assert!((LEAST_PART - ALIGNMENT..=places).contains(&begin), "{kind}: {begin} of {places}");
-            }
-            let layout = Layout::Cuckoo(layout);
-            let mut filter = crate::Filter::new(Geometry::new(500, 0.5, 0, layout)).unwrap();
-            let keys: Vec<u64> = (0..500).collect();
-            if filter.extend(&keys, 2).is_ok() {
-                assert!(keys.iter().all(|key| filter.contains(key)), "{kind}");
-            }
-        }
     }
 }

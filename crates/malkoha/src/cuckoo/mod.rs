@@ -7,7 +7,8 @@
 //!        -> slots compared                  table.rs   what tables answer: slots.rs buckets and windows,
 //!                                                      sorted.rs and quadruples.rs sorted buckets
 //!   many at once                            row.rs     64 keys in vectors; batch.rs  memory on its way
-//!                                           bulk.rs    in the order of the table, on threads; regions.rs  sorts
+//!                                           bulk.rs    in the order of the table: regions.rs sorts keys, parts.rs
+//!                                                      has what threads fill
 //!   full  -> others move                    walk.rs    steps, budget, undo
 //!         -> or the key is kept aside       stash.rs
 //! ```
@@ -21,6 +22,7 @@ mod batch;
 mod bulk;
 mod doubled;
 mod layout;
+mod parts;
 mod place;
 mod quadruples;
 mod regions;
