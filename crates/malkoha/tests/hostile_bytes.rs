@@ -298,9 +298,9 @@ fn with_begin(name: &str, numbers: &[(usize, u64)]) -> Vec<u8> {
 /// Which version a header has follows from what it says of keys.
 #[test]
 fn versions_and_key_formats_that_contradict_each_other_are_refused() {
-    let form = |bytes: u64| bytes << 32;
     /// What is wrong, the numbers that are changed, the part that the error names, and where it is.
     type Case<'a> = (&'a str, &'a [(usize, u64)], &'a str, u64);
+    let form = |bytes: u64| bytes << 32;
     let cases: &[Case] = &[
         ("sorted", &[(88, 1)], "key format", 88),
         ("sorted", &[(96, 31)], "word length", 96),
