@@ -1,6 +1,6 @@
 //! Values on a range of pixels.
 
-/// What an axis shows: its name, and whether equal distances are equal differences or equal ratios.
+/// The scale of an axis: its name, and whether equal distances mean equal differences or equal ratios.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     pub(crate) label: String,
@@ -9,7 +9,7 @@ pub struct Scale {
     pub(crate) range: Option<(f64, f64)>,
 }
 
-/// The share of a step that counts as nothing.
+/// The share of a step that counts as zero.
 const HAIR: f64 = 1e-6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,26 +20,26 @@ pub(crate) enum Kind {
 }
 
 impl Scale {
-    /// Equal distances are equal differences.
+    /// Returns a scale on which equal distances are equal differences.
     #[must_use]
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), kind: Kind::Linear, range: None }
     }
 
-    /// Equal distances are equal ratios, and powers of `base` are marked.
+    /// Returns a scale on which equal distances are equal ratios, and powers of `base` are marked.
     #[must_use]
     pub fn logarithmic(label: impl Into<String>, base: u32) -> Self {
         Self { label: label.into(), kind: Kind::Logarithmic(base), range: None }
     }
 
-    /// From here to there, whatever the values are.
+    /// Sets the range, whatever the values are.
     #[must_use]
     pub fn between(mut self, least: f64, most: f64) -> Self {
         self.range = Some((least, most));
         self
     }
 
-    /// A value as a distance.
+    /// Converts a value to a distance.
     fn measure(&self, value: f64) -> f64 {
         match self.kind {
             Kind::Linear => value,
@@ -47,12 +47,12 @@ impl Scale {
         }
     }
 
-    /// Whether a value can be shown.
+    /// Returns whether a value can be shown.
     pub(crate) fn shows(&self, value: f64) -> bool {
         value.is_finite() && self.measure(value).is_finite()
     }
 
-    /// The axis for values, on a range of pixels.
+    /// Returns the axis for values, on a range of pixels.
     pub(crate) fn axis(&self, values: impl Iterator<Item = f64>, pixels: (f64, f64)) -> Axis {
         let measures = values.filter(|value| self.shows(*value)).map(|value| self.measure(value));
         let (least, most) = measures
@@ -66,7 +66,7 @@ impl Scale {
         let values = if self.range.is_some() {
             (least, most)
         } else {
-            // A logarithm may miss a round number by a hair.
+            // A logarithm may be slightly off a round number.
             let from = (least / step + HAIR).floor() * step;
             (from, ((most / step - HAIR).ceil() * step).max(from + step))
         };
@@ -74,17 +74,17 @@ impl Scale {
     }
 }
 
-/// A round number of which a handful fit the range.
+/// Returns a round step of which a handful fit in the range.
 fn step(range: f64, kind: Kind) -> f64 {
     let rough = (range / 6.0).max(1e-9);
     let power = 10f64.powf(rough.log10().floor());
     let round = [1.0, 2.0, 5.0, 10.0].map(|round| round * power).into_iter().find(|round| *round >= rough);
     let step = round.unwrap_or(power * 10.0);
-    // Between powers there is nothing to mark.
+    // Nothing is marked between powers.
     if kind == Kind::Linear { step } else { step.max(1.0).round() }
 }
 
-/// A range of values laid onto a range of pixels.
+/// Maps a range of values to a range of pixels.
 ///
 /// ```
 /// use malkoha_figure::Axis;
@@ -101,13 +101,13 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Equal distances for equal differences.
+    /// Returns a linear axis.
     #[must_use]
     pub fn linear(values: (f64, f64), pixels: (f64, f64)) -> Self {
         Self { values, pixels, step: step(values.1 - values.0, Kind::Linear), kind: Kind::Linear }
     }
 
-    /// The pixel of a value.
+    /// Returns the pixel of a value.
     #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let measure = match self.kind {
@@ -122,7 +122,7 @@ impl Axis {
         self.pixels.0 + share * (self.pixels.1 - self.pixels.0)
     }
 
-    /// Where marks stand, and what is written there.
+    /// Returns the positions of the marks, and their labels.
     pub(crate) fn marks(&self) -> Vec<(f64, String)> {
         let mut marks = Vec::new();
         let mut at = (self.values.0 / self.step - HAIR).ceil() * self.step;

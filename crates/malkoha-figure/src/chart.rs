@@ -1,16 +1,16 @@
-//! Charts: curves and points over two axes, several panels to a figure, one legend for all.
+//! Charts: curves and points over two axes, several panels per figure, one legend for all.
 
 use crate::axis::Scale;
 use crate::drawing::{Anchor, Drawing, GRID, INK};
 
-/// Colours that can be told apart, also by those who do not see all of them.
+/// Colours that people with colour blindness can also distinguish.
 const COLOURS: [&str; 10] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#999999", "#8c564b",
     "#111111",
 ];
 
 const PANEL: (f64, f64) = (330.0, 250.0);
-/// Room around the axes of a panel: left, top, right, below.
+/// Space around the axes of a panel: left, top, right, bottom.
 const MARGIN: (f64, f64, f64, f64) = (58.0, 34.0, 18.0, 46.0);
 const LEGEND_ROW: f64 = 18.0;
 const LEGEND_ENTRY: f64 = 230.0;
@@ -20,18 +20,18 @@ const LEGEND_ENTRY: f64 = 230.0;
 enum Style {
     /// A line with a dot at every point: measured.
     Measured,
-    /// The same with a broken line: measured in a second way.
+    /// The same with a dashed line: measured in a second way.
     Broken,
     /// A line: computed.
     Line,
-    /// A broken line: a limit, or a goal.
+    /// A dashed line: a limit or a goal.
     Dashed,
     /// Rings: published by others.
     Hollow,
 }
 
-/// Points that belong together, and how they are drawn. Curves with one name and colour in several panels
-/// share their place in the legend.
+/// Points that belong together, and how they are drawn. Curves with the same name and colour in several
+/// panels share one entry in the legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     name: String,
@@ -45,31 +45,31 @@ impl Curve {
         Self { name: name.into(), colour, style, points }
     }
 
-    /// Measured values: a line with dots.
+    /// Returns a curve of measured values: a line with dots.
     #[must_use]
     pub fn points(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
         Self::new(name, colour, Style::Measured, points)
     }
 
-    /// Values measured in a second way: a broken line with dots.
+    /// Returns a curve of values measured in a second way: a dashed line with dots.
     #[must_use]
     pub fn broken(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
         Self::new(name, colour, Style::Broken, points)
     }
 
-    /// Computed values: a line.
+    /// Returns a curve of computed values: a line.
     #[must_use]
     pub fn line(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
         Self::new(name, colour, Style::Line, points)
     }
 
-    /// A limit or a goal: a broken line.
+    /// Returns a limit or a goal: a dashed line.
     #[must_use]
     pub fn dashed(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
         Self::new(name, colour, Style::Dashed, points)
     }
 
-    /// Published values: rings.
+    /// Returns published values: rings.
     #[must_use]
     pub fn hollow(name: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
         Self::new(name, colour, Style::Hollow, points)
@@ -114,7 +114,7 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// A panel without curves.
+    /// Returns a panel without curves.
     #[must_use]
     pub fn new(title: impl Into<String>, x: Scale, y: Scale) -> Self {
         Self { title: title.into(), x, y, curves: Vec::new() }
@@ -127,7 +127,7 @@ impl Panel {
         self
     }
 
-    /// Draws the panel with its upper left corner at a place.
+    /// Draws the panel with its upper left corner at a position.
     fn draw(&self, drawing: &mut Drawing, (left, top): (f64, f64)) {
         let (x0, x1) = (left + MARGIN.0, left + PANEL.0 - MARGIN.2);
         let (y0, y1) = (top + PANEL.1 - MARGIN.3, top + MARGIN.1);
@@ -155,7 +155,7 @@ impl Panel {
     }
 }
 
-/// Panels beside and below each other, with a legend.
+/// Panels in rows, with a legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     panels: Vec<Panel>,
@@ -163,21 +163,21 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Panels, three in a row at most.
+    /// Returns a figure with at most three panels per row.
     #[must_use]
     pub fn new(panels: Vec<Panel>) -> Self {
         let columns = panels.len().clamp(1, 3);
         Self { panels, columns }
     }
 
-    /// Another number of panels in a row.
+    /// Sets the number of panels per row.
     #[must_use]
     pub fn columns(mut self, columns: usize) -> Self {
         self.columns = columns.max(1);
         self
     }
 
-    /// Each curve of the legend once.
+    /// Returns each curve of the legend once.
     fn legend(&self) -> Vec<&Curve> {
         let mut legend: Vec<&Curve> = Vec::new();
         for curve in self.panels.iter().flat_map(|panel| &panel.curves) {
@@ -191,7 +191,7 @@ impl Figure {
         legend
     }
 
-    /// The figure as SVG.
+    /// Draws the figure as SVG.
     #[must_use]
     pub fn draw(&self) -> String {
         let rows = self.panels.len().div_ceil(self.columns);

@@ -1,14 +1,14 @@
-//! Shapes and words.
+//! Shapes and text.
 
 use std::fmt::{Arguments, Write};
 
-/// The colour of axes and words.
+/// The colour of axes and text.
 pub const INK: &str = "#333";
 
-/// The colour of the lines behind.
+/// The colour of grid lines.
 pub const GRID: &str = "#e4e4e4";
 
-/// Where a text lies relative to its place.
+/// Where a text is relative to its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// The text begins there.
@@ -19,7 +19,7 @@ pub enum Anchor {
     End,
 }
 
-/// An SVG picture in the making. Places are pixels from the upper left corner.
+/// An SVG picture being drawn. Positions are pixels from the upper left corner.
 ///
 /// ```
 /// use malkoha_figure::{Anchor, Drawing, INK};
@@ -32,12 +32,12 @@ pub struct Drawing {
     width: f64,
     height: f64,
     body: String,
-    /// Clips so far, which name them.
+    /// The number of clips so far, which names them.
     clips: usize,
 }
 
 impl Drawing {
-    /// An empty picture of so many pixels.
+    /// Returns an empty picture of this many pixels.
     #[must_use]
     pub fn new(width: f64, height: f64) -> Self {
         Self { width, height, body: String::new(), clips: 0 }
@@ -47,14 +47,14 @@ impl Drawing {
         writeln!(self.body, "{element}").expect("writing to a string succeeds");
     }
 
-    /// A thin line.
+    /// Draws a thin line.
     pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str) {
         self.push(format_args!(
             r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" stroke="{colour}"/>"#
         ));
     }
 
-    /// A line through points; `dash` is an SVG dash pattern, empty for none.
+    /// Draws a line through points; `dash` is an SVG dash pattern, empty for none.
     pub fn curve(&mut self, points: &[(f64, f64)], colour: &str, dash: &str) {
         let points: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let dash = if dash.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dash}""#) };
@@ -64,26 +64,26 @@ impl Drawing {
         ));
     }
 
-    /// A dot.
+    /// Draws a dot.
     pub fn dot(&mut self, (x, y): (f64, f64), colour: &str) {
         self.push(format_args!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" fill="{colour}"/>"#));
     }
 
-    /// A circle with nothing in it.
+    /// Draws an empty circle.
     pub fn ring(&mut self, (x, y): (f64, f64), colour: &str) {
         self.push(format_args!(
             r#"<circle cx="{x:.1}" cy="{y:.1}" r="5" fill="none" stroke="{colour}" stroke-width="1.5"/>"#
         ));
     }
 
-    /// A filled rectangle, from its upper left corner.
+    /// Draws a filled rectangle, given its upper left corner.
     pub fn bar(&mut self, (x, y): (f64, f64), width: f64, height: f64, colour: &str) {
         self.push(format_args!(
             r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" fill="{colour}"/>"#
         ));
     }
 
-    /// What follows is only seen between these corners, upper left and lower right, until
+    /// Shows what follows only between these corners, upper left and lower right, until
     /// [`end_clip`](Self::end_clip).
     pub fn begin_clip(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         let (name, width, height) = (self.clips, x2 - x1, y2 - y1);
@@ -93,12 +93,12 @@ impl Drawing {
         ));
     }
 
-    /// Everything is seen again.
+    /// Shows everything again.
     pub fn end_clip(&mut self) {
         self.push(format_args!("</g>"));
     }
 
-    /// A text whose base line is at a place.
+    /// Draws a text whose baseline is at a position.
     pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, colour: &str, text: &str) {
         let (anchor, text) = (name(anchor), escaped(text));
         self.push(format_args!(
@@ -106,7 +106,7 @@ impl Drawing {
         ));
     }
 
-    /// A text that is read from below, centred on a place.
+    /// Draws a text that reads upwards, centred on a position.
     pub fn upright(&mut self, (x, y): (f64, f64), colour: &str, text: &str) {
         let text = escaped(text);
         self.push(format_args!(
@@ -114,14 +114,14 @@ impl Drawing {
         ));
     }
 
-    /// A text in bold, which begins at a place.
+    /// Draws a bold text that begins at a position.
     pub fn title(&mut self, at: (f64, f64), text: &str) {
         self.push(format_args!(r#"<g font-weight="bold">"#));
         self.text(at, Anchor::Start, INK, text);
         self.push(format_args!("</g>"));
     }
 
-    /// The text of the picture.
+    /// Returns the SVG text of the picture.
     #[must_use]
     pub fn finish(self) -> String {
         let Self { width, height, body, .. } = self;
