@@ -1,5 +1,5 @@
-//! A block list that changes while many threads ask it: addresses come and go, and a yes is confirmed by the
-//! exact list, which is large and slow.
+//! A block list that changes while many threads query it. Addresses come and go, and the exact list, which is
+//! large and slow, confirms every yes.
 //!
 //! ```text
 //! cargo run -p malkoha-metrics --example pattern_block_list
@@ -20,14 +20,14 @@ struct BlockList {
 
 impl BlockList {
     fn new(most: u64, rate: f64) -> Result<Self, Error> {
-        // Whoever is blocked may try to look like somebody who is not, or to make others look blocked: the
-        // seed is nobody's business.
+        // A blocked client may try to look like one that is not blocked, or make others look blocked: keep
+        // the seed secret.
         let filter = Spec::new(most, rate).seed(KeyHasher::random().seed()).sharded(16).build()?;
         Ok(Self { filter, exact: RwLock::default(), meter: Meter::new(1) })
     }
 
-    /// The exact list decides whether an address is new, so that none is stored twice; it is held until the
-    /// filter knows.
+    /// The exact list decides whether an address is new, so that none is stored twice; its lock is held until
+    /// the filter has the address.
     fn block(&self, address: Ipv4Addr) -> Result<(), malkoha::Full> {
         let mut exact = self.exact.write().expect("nobody panics with it");
         if exact.contains(&address) {
@@ -38,7 +38,7 @@ impl BlockList {
         Ok(())
     }
 
-    /// Only what was on the list is removed from the filter.
+    /// Only addresses that were on the list are removed from the filter.
     fn unblock(&self, address: Ipv4Addr) -> Result<(), Error> {
         let mut exact = self.exact.write().expect("nobody panics with it");
         if exact.remove(&address) {
@@ -62,7 +62,7 @@ impl BlockList {
     }
 }
 
-/// Half of the list is exchanged while four threads ask.
+/// Replaces half of the list while four threads query it.
 pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (most, rate) = (10_000u32, 0.01);
     let list = BlockList::new(u64::from(most), rate)?;
@@ -71,7 +71,7 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     (0..most).try_for_each(|number| list.block(evil(number)))?;
     assert!((0..most).all(|number| list.is_blocked(evil(number))));
 
-    // The first half is pardoned and another half comes in its stead, while others ask.
+    // The first half is unblocked and replaced by another half, while others query.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| assert!((most / 2..most).all(|number| list.is_blocked(evil(number)))));
@@ -82,7 +82,7 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
             list.block(evil(most + number)).expect("there is room for as many as were planned");
         }
     });
-    assert!((0..most / 2).all(|number| !list.is_blocked(evil(number))), "the pardoned are free");
+    assert!((0..most / 2).all(|number| !list.is_blocked(evil(number))), "unblocked addresses are free");
     assert!((most / 2..most + most / 2).all(|number| list.is_blocked(evil(number))));
     assert_eq!(list.filter.len(), u64::from(most), "the filter is no fuller than before");
 

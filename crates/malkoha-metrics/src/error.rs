@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A label cannot be written into a page of metrics. The page is as it was before the call.
+/// A label cannot be written to a page of metrics. The page is unchanged.
 ///
 /// ```
 /// use malkoha::Spec;

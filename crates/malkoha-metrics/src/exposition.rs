@@ -1,8 +1,8 @@
 //! `Exposition`: the figures of several filters as one OpenMetrics text.
 //!
 //! The names are those that operators of cuckoo filters know: `cf_load_factor`, `cf_insert_failures_total`
-//! and so on. OpenMetrics wants all samples of one name together, so the filters are collected first and
-//! written name by name.
+//! and so on. OpenMetrics requires all samples of one name to be together, so the filters are collected first
+//! and then written name by name.
 
 use core::fmt;
 
@@ -28,16 +28,18 @@ const fn gauge(name: &'static str, help: &'static str, read: fn(&Stats) -> f64) 
 const FIGURES: [Figure; 13] = [
     gauge("cf_items", "Copies of keys stored.", |stats| stats.items as f64),
     gauge("cf_slots", "Slots of the table; bits for Bloom kinds.", |stats| stats.slots as f64),
-    gauge("cf_load_factor", "Occupied slots over slots; set bits over bits for Bloom kinds.", |stats| {
-        stats.load
-    }),
-    gauge("cf_load_threshold", "The load factor that no insert can pass; 1 for Bloom kinds.", |stats| {
+    gauge(
+        "cf_load_factor",
+        "Occupied slots over all slots; set bits over all bits for Bloom kinds.",
+        |stats| stats.load,
+    ),
+    gauge("cf_load_threshold", "The load factor that no insert can exceed; 1 for Bloom kinds.", |stats| {
         stats.threshold
     }),
     gauge("cf_head_room", "Keys that can still be stored as reliably as planned.", |stats| {
         stats.head_room as f64
     }),
-    gauge("cf_grows", "1 if it takes more memory when no head-room is left, else 0.", |stats| {
+    gauge("cf_grows", "1 if the filter takes more memory when no head-room is left, else 0.", |stats| {
         f64::from(u8::from(stats.grows))
     }),
     gauge("cf_stash_size", "Keys kept outside the table.", |stats| stats.stash_size as f64),
@@ -46,7 +48,7 @@ const FIGURES: [Figure; 13] = [
     gauge("cf_false_positive_target", "The rate of false positives that was promised.", |stats| {
         stats.promised_rate
     }),
-    gauge("cf_links", "Tables of a growing filter, all of which a lookup asks; 0 for others.", |stats| {
+    gauge("cf_links", "Tables of a growing filter, all of which a lookup searches; 0 for others.", |stats| {
         stats.links.len() as f64
     }),
     Figure {
@@ -65,13 +67,13 @@ const FIGURES: [Figure; 13] = [
 /// The figures of one filter.
 #[derive(Clone, Debug)]
 struct Entry {
-    /// As they are written, without braces.
+    /// The labels as they are written, without braces.
     labels: String,
     stats: Stats,
     readings: Option<Readings>,
 }
 
-/// The figures of any number of filters, told apart by labels; its `Display` is the text of an OpenMetrics
+/// The figures of any number of filters, distinguished by labels. Its `Display` is the text of an OpenMetrics
 /// page.
 ///
 /// | name | type | what it is |
@@ -86,7 +88,7 @@ struct Entry {
 /// | `cf_links` | gauge | tables of a growing filter |
 /// | `cf_memory_bytes` | gauge | memory |
 /// | `cf_false_positive_target` | gauge | the promised rate |
-/// | `cf_false_positive_estimate` | gauge | the present rate: with `source="predicted"` by theory, with `source="sampled"` by a [`Meter`] |
+/// | `cf_false_positive_estimate` | gauge | the current rate: from theory with `source="predicted"`, from a [`Meter`] with `source="sampled"` |
 /// | `cf_lookups_total` | counter | lookups that a [`Meter`] saw |
 /// | `cf_lookup_latency_p99` | gauge | seconds within which 99 of 100 sampled lookups were answered |
 /// | `cf_lookup_latency_seconds` | histogram | the same in full |
@@ -109,13 +111,13 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// No filter yet.
+    /// Returns a page without filters.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a filter. Labels tell filters apart: names of letters, digits and underscores, any text as
+    /// Adds a filter. Labels distinguish filters: names of letters, digits and underscores, and any text as
     /// values.
     pub fn add(&mut self, labels: &[(&str, &str)], stats: &Stats) -> Result<(), LabelError> {
         self.push(labels, stats, None)
@@ -142,21 +144,21 @@ impl Exposition {
         for (at, (name, _)) in sorted.iter().enumerate() {
             check_name(name)?;
             if sorted[..at].iter().any(|(other, _)| other == name) {
-                return Err(LabelError { name: (*name).to_owned(), what: "is there twice; give it once" });
+                return Err(LabelError { name: (*name).to_owned(), what: "occurs twice; give it once" });
             }
         }
         let texts: Vec<String> =
             sorted.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         let labels = texts.join(",");
         if self.entries.iter().any(|entry| entry.labels == labels) {
-            let what = "does not tell this filter from another; give each filter labels of its own";
+            let what = "does not distinguish this filter from another; give each filter labels of its own";
             return Err(LabelError { name: labels, what });
         }
         self.entries.push(Entry { labels, stats: stats.clone(), readings });
         Ok(())
     }
 
-    /// The entries that a meter was with.
+    /// Returns the entries that have a meter.
     fn metered(&self) -> impl Iterator<Item = (&Entry, &Readings)> {
         self.entries.iter().filter_map(|entry| entry.readings.as_ref().map(|readings| (entry, readings)))
     }
@@ -186,7 +188,7 @@ impl Exposition {
             name,
             "gauge",
             None,
-            "The present rate of false positives, by theory or by sampled lookups.",
+            "The current rate of false positives, by theory or by sampled lookups.",
         )?;
         for entry in &self.entries {
             entry.sample(f, name, "", Some(("source", "predicted")), entry.stats.predicted_rate)?;
@@ -252,12 +254,12 @@ fn header(f: &mut fmt::Formatter<'_>, name: &str, kind: &str, unit: Option<&str>
     writeln!(f, "# HELP {name} {help}")
 }
 
-/// A number as OpenMetrics writes it.
+/// Formats a number as OpenMetrics does.
 fn number(value: f64) -> String {
     if value == f64::INFINITY { "+Inf".to_owned() } else { value.to_string() }
 }
 
-/// A value between quotation marks.
+/// Escapes a value between quotation marks.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -267,10 +269,10 @@ fn check_name(name: &str) -> Result<(), LabelError> {
     let refuse = |what| Err(LabelError { name: name.to_owned(), what });
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || !name.chars().all(word) || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return refuse("is no name of a label; take letters, digits and underscores, not a digit first");
+        return refuse("is not a valid label name; use letters, digits and underscores, not a digit first");
     }
     if name.starts_with("__") || matches!(name, "le" | "source") {
-        return refuse("has a meaning of its own; take another name");
+        return refuse("has a special meaning; use another name");
     }
     Ok(())
 }

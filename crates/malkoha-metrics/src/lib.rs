@@ -1,12 +1,11 @@
-//! What filters say of themselves, as OpenMetrics text: for Prometheus and whatever else reads it.
+//! Statistics of filters as OpenMetrics text, for Prometheus and other readers of that format.
 //!
 //! ```text
 //!   Stats  -> Exposition -> text      what a filter counts anyway
 //!   Meter  -> Readings   -> text      sampled lookups: their latency, and how often a yes is wrong
 //! ```
 //!
-//! `docs/OPERATIONS.md` says what the figures mean for whoever is on call, `docs/alerts.yml` has rules for
-//! them.
+//! `docs/OPERATIONS.md` explains the figures to people on call; `docs/alerts.yml` has alert rules for them.
 //!
 //! ```
 //! use malkoha::Spec;

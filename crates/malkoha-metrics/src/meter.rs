@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use crate::readings::{BUCKETS, Latency, Readings};
 
-/// Stands beside a filter, of whichever type, and measures one lookup in so many.
+/// Samples the lookups of a filter of any type.
 ///
-/// All methods take `&self`, from any thread. A lookup costs one addition, a sampled one two looks at the
-/// clock. All threads add to the same number, whose cache line then passes between their processors: where
-/// many threads ask at once and every nanosecond counts, let one of them, or one lookup in so many, go
-/// through the meter and the others past it; rates and latencies are then those of a sample, and the number
-/// of lookups is that of the metered ones.
+/// All methods take `&self` and can be called from any thread. A lookup costs one addition; a sampled one
+/// also reads the clock twice. All threads add to the same number, whose cache line then moves between their
+/// processors. If many threads query at once and every nanosecond counts, send only one thread, or one in
+/// every few lookups, through the meter. Rates and latencies are then those of a sample, and the number of
+/// lookups counts only the metered ones.
 ///
 /// ```
 /// use malkoha::Spec;
@@ -45,7 +45,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter that measures one lookup of every so many; 0 counts as 1.
+    /// Returns a meter that measures one in `every` lookups; 0 counts as 1.
     #[must_use]
     pub fn new(every: u32) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Meter {
         }
     }
 
-    /// Asks, and measures if it is this one's turn. The answer is the one of `ask`.
+    /// Calls `ask`, measures it if it is due, and returns its answer.
     #[inline]
     pub fn lookup(&self, ask: impl FnOnce() -> bool) -> bool {
         let turn = self.lookups.fetch_add(1, Ordering::Relaxed);
@@ -77,18 +77,18 @@ impl Meter {
         answer
     }
 
-    /// The caller found that an answer of yes was right. It is enough to look at some of them, if they are
-    /// chosen blindly.
+    /// Records that the caller found an answer of yes to be right. It is enough to check some of them, if
+    /// they are chosen at random.
     pub fn confirm(&self) {
         self.confirmed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The caller found that an answer of yes was wrong: a false positive.
+    /// Records that the caller found an answer of yes to be wrong: a false positive.
     pub fn refute(&self) {
         self.refuted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was seen so far.
+    /// Returns what was measured so far.
     #[must_use]
     pub fn readings(&self) -> Readings {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! `Readings`: what a meter has seen.
+//! `Readings`: what a meter has measured.
 
 use core::time::Duration;
 
-/// Buckets of the histogram: up to 2^5 ns, 2^6 ns, .. 2^24 ns, which is 17 ms, and whatever took longer.
+/// Buckets of the histogram: up to 2^5 ns, 2^6 ns, .. 2^24 ns, which is 17 ms, and one for longer times.
 pub(crate) const BUCKETS: usize = 21;
 const FIRST_BITS: usize = 5;
 
@@ -14,32 +14,32 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// The bucket of a lookup that took so long.
+    /// Returns the bucket of a lookup that took this long.
     pub(crate) fn bucket(nanoseconds: u64) -> usize {
         let bits = (u64::BITS - nanoseconds.saturating_sub(1).leading_zeros()) as usize;
         bits.saturating_sub(FIRST_BITS).min(BUCKETS - 1)
     }
 
-    /// The longest that a lookup of each bucket took, and how many did; the last bucket has no longest.
+    /// Returns the upper end of each bucket and its number of lookups; the last bucket has no upper end.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<Duration>, u64)> {
         let longest = |at: usize| (at + 1 < BUCKETS).then(|| Duration::from_nanos(1 << (at + FIRST_BITS)));
         self.counts.into_iter().enumerate().map(move |(at, count)| (longest(at), count))
     }
 
-    /// Lookups measured.
+    /// Returns the number of lookups measured.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The time that all of them took.
+    /// Returns the total time of all of them.
     #[must_use]
     pub fn sum(&self) -> Duration {
         self.sum
     }
 
-    /// A time within which this share of the lookups were answered: the end of a bucket, at most twice too
-    /// long. `None` if nothing was measured, or if it is beyond the last end, 17 ms.
+    /// Returns a time within which this share of the lookups was answered: the end of a bucket, at most twice
+    /// too long. `None` if nothing was measured, or if the time is beyond the last end, 17 ms.
     ///
     /// ```
     /// let nothing = malkoha_metrics::Latency::default();
@@ -57,14 +57,14 @@ impl Latency {
     }
 }
 
-/// What a [`Meter`](crate::Meter) has seen so far.
+/// What a [`Meter`](crate::Meter) has measured so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Readings {
-    /// Lookups asked.
+    /// Lookups counted.
     pub lookups: u64,
     /// Of these, lookups that were sampled.
     pub sampled: u64,
-    /// Of these, lookups that were answered with yes.
+    /// Of these, lookups answered with yes.
     pub sampled_yes: u64,
     /// Answers of yes that the caller found right.
     pub confirmed: u64,
@@ -75,12 +75,12 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// The share of absent keys that were answered with yes: 0 if no sampled answer was yes, and `None` if
-    /// none was sampled, if nobody looked whether answers of yes were right, or if all of them were and none
-    /// was no.
+    /// Estimates the share of absent keys that were answered with yes. It is 0 if no sampled answer was yes,
+    /// and `None` if no lookup was sampled, if no answer of yes was checked, or if there was neither a wrong
+    /// yes nor a no.
     ///
-    /// Of all answers of yes the share `refuted / (refuted + confirmed)` is wrong, whether the caller looked
-    /// at all of them or at some; every no is right.
+    /// A share of `refuted / (refuted + confirmed)` of all answers of yes is wrong, whether the caller
+    /// checked all of them or some. Every no is right.
     ///
     /// ```
     /// use malkoha_metrics::Readings;

@@ -1,4 +1,4 @@
-//! The OpenMetrics text, read by a strict parser; and the alert rules, held against the names that there are.
+//! Reads the OpenMetrics text with a strict parser, and checks the alert rules against the existing names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ struct Family {
     samples: Vec<Sample>,
 }
 
-/// Reads a page and panics, naming the line, at whatever OpenMetrics 1.0 does not allow.
+/// Reads a page, and panics at anything that OpenMetrics 1.0 does not allow, naming the line.
 fn parse(page: &str) -> BTreeMap<String, Family> {
     let body = page.strip_suffix("# EOF\n").expect("a page ends with # EOF");
     let mut families = BTreeMap::<String, Family>::new();
@@ -118,7 +118,7 @@ fn sample(line: &str) -> Sample {
     Sample { name: name.to_owned(), labels, value }
 }
 
-/// The value of one sample.
+/// Returns the value of one sample.
 fn value(families: &BTreeMap<String, Family>, name: &str, labels: &[(&str, &str)]) -> f64 {
     let wanted: BTreeMap<_, _> =
         labels.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
@@ -131,7 +131,7 @@ fn names(families: &BTreeMap<String, Family>) -> BTreeSet<String> {
     families.values().flat_map(|family| &family.samples).map(|sample| sample.name.clone()).collect()
 }
 
-/// A page of two filters, the first of them with a meter that saw 1000 lookups.
+/// Returns a page of two filters, the first with a meter that saw 1000 lookups.
 fn page() -> (String, Stats, Stats) {
     let mut users = Spec::new(500, 0.01).build().unwrap();
     while users.stats().insert_failures < 3 {
@@ -230,7 +230,7 @@ fn labels_that_mean_something_else_are_refused() {
     assert_eq!(parse(&exposition.to_string())["cf_items"].samples.len(), 1, "what was refused is not there");
 }
 
-/// The names of metrics in a text.
+/// Returns the names of metrics in a text.
 fn names_in(text: &str) -> BTreeSet<&str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .filter(|word| word.starts_with("cf_"))
@@ -251,7 +251,7 @@ fn rules_and_handbook_use_only_names_that_there_are() {
             assert!(family, "{name} is not exported");
         }
     }
-    // The six of the handbook that everybody knows.
+    // The six well-known names of the handbook.
     for name in [
         "cf_load_factor",
         "cf_insert_failures_total",
@@ -264,14 +264,14 @@ fn rules_and_handbook_use_only_names_that_there_are() {
     }
 }
 
-/// The rule of an alert, as the file has it.
+/// Returns the rule of an alert as written in the file.
 fn rule(alert: &str) -> &'static str {
     let alerts = include_str!("../../../docs/alerts.yml");
     let (_, after) = alerts.split_once(&format!("- alert: {alert}\n")).expect("there is such an alert");
     after.trim_start().strip_prefix("expr: ").and_then(|rest| rest.lines().next()).expect("it has a rule")
 }
 
-/// Growing filters and windows have little head-room again and again, and need none.
+/// Growing filters and windows often have little head-room, and need none.
 #[test]
 fn nobody_is_called_because_a_filter_grows() {
     assert_eq!(
@@ -321,7 +321,7 @@ fn thresholds_are_silent_at_the_plan_and_speak_before_a_refusal() {
         }
         let plan = filter.stats();
         assert!(!cliff(&plan) && plan.stash_size == 0 && plan.steps_mean < 10.0, "{kind}: {plan}");
-        // The first key that is kept aside, and the first refusal.
+        // The first key in the stash, and the first refusal.
         let mut aside = None;
         while filter.insert(&keys.next().unwrap()).is_ok() {
             if aside.is_none() && filter.len().is_multiple_of(16) {
