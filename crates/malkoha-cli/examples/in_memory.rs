@@ -1,11 +1,11 @@
-//! What the engine does with the lines of a file that are already in memory: the measure for
+//! Measures the engine on the lines of a file that are already in memory, as the reference for
 //! `scripts/throughput`.
 //!
 //! ```text
 //! cargo run --release -p malkoha-cli --example in_memory -- FILE THREADS
 //! ```
 //!
-//! Prints what was done, million lines per second and seconds of CPU time, with tabs between them.
+//! Prints the operation, million lines per second and seconds of CPU time, separated by tabs.
 #![expect(clippy::print_stdout, reason = "a program that prints a table")]
 
 use std::error::Error;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Asks for all lines on several threads, a batch at a time.
+/// Looks up all lines on several threads, a batch at a time.
 fn ask(filter: &Filter, lines: &[&[u8]], threads: usize) -> usize {
     let found = |share: &[&[u8]]| {
         let batches = share.chunks(1 << 14).map(|batch| filter.contains_slice(batch));
@@ -49,7 +49,7 @@ fn ask(filter: &Filter, lines: &[&[u8]], threads: usize) -> usize {
     })
 }
 
-/// When something began, by the clock and by the time that the CPUs have worked for this program.
+/// When something began, in wall-clock time and in CPU time of this program.
 struct Start(Instant, Option<Duration>);
 
 impl Start {
@@ -58,11 +58,11 @@ impl Start {
     }
 }
 
-/// The CPU time of all threads, where the system tells it in /proc, in ticks of a hundredth of a second.
+/// Returns the CPU time of all threads, if /proc has it, in ticks of a hundredth of a second.
 fn cpu_time() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in brackets, may hold spaces; user and system time are the 12th and 13th field
-    // after it.
+    // The name of the program, in brackets, may contain spaces; user and system time are the 12th and 13th
+    // fields after it.
     let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(Duration::from_millis(10 * (ticks(11)? + ticks(12)?)))

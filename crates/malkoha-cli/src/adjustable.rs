@@ -1,15 +1,15 @@
-//! Sizes that only tests change: with small blocks, a small input has many of them.
+//! Sizes that only tests change: with small blocks, a small input has many blocks.
 
-/// A size that an environment variable may change.
+/// A size that an environment variable can override.
 pub(crate) struct Adjustable {
-    /// What it is unless told.
+    /// The default.
     pub(crate) size: usize,
-    /// The variable.
+    /// The name of the variable.
     pub(crate) name: &'static str,
 }
 
 impl Adjustable {
-    /// The size: at least one.
+    /// Returns the size, which is at least one.
     pub(crate) fn get(&self) -> usize {
         let told = std::env::var(self.name).ok().and_then(|text| text.parse().ok());
         told.filter(|size| *size > 0).unwrap_or(self.size)

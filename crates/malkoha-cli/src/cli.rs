@@ -1,4 +1,4 @@
-//! The arguments: declarations only. Help, shell completions and the man page all come from here.
+//! The arguments, as declarations only. Help, shell completions and the man page are all generated from them.
 
 use std::path::PathBuf;
 
@@ -17,31 +17,31 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default());
 
 const UNITS: &str = "\
-Counts and bytes: k, M, G, T are powers of ten in either case, Ki, Mi, Gi, Ti powers of two; also 1e8 and 2^27.
+Counts and bytes: k, M, G, T are powers of ten, Ki, Mi, Gi, Ti powers of two, in either case; also 1e8 and 2^27.
 Rates: 0.001, 0.1%, 1/1000, 2^-10, 1e-3.
-Kinds: classic, semisorted, simplified, flexible, windowed, sorted, bloom, blocked, with slots or choices behind
-a colon where they vary: windowed:2, flexible:4, blocked:3.
+Kinds: classic, semisorted, simplified, flexible, windowed, sorted, bloom, blocked, followed by a colon and the slots
+or choices where they vary: windowed:2, flexible:4, blocked:3.
 Input: gz, zst, xz and bz2 are recognised by their content; - is standard input.
-Exit status: 0 success, for `query` something matched; 1 `query` found nothing; 2 an error. An interrupted program
-dies of its signal, which shells show as 130 or 143.";
+Exit status: 0 on success (for `query`: something matched), 1 if `query` found nothing, 2 on error. A program ended by
+a signal has the usual status, which shells show as 130 or 143.";
 
-/// The most threads that can be asked for.
+/// The largest number of threads that can be requested.
 pub(crate) const MOST_THREADS: usize = 64;
 
-/// Reads a number of threads.
+/// Parses a number of threads.
 fn threads() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=MOST_THREADS as u64)
 }
 
-/// Reads a length of DNA words.
+/// Parses a length of DNA words.
 fn word_length() -> RangedI64ValueParser<u32> {
     RangedI64ValueParser::new().range(1..=i64::from(KeyFormat::MOST_K))
 }
 
 /// Membership filters that never lose a key: plan, build, query, deduplicate, inspect.
 ///
-/// A filter answers "is this key in the set?" from about 12 bits per key: no is certain, yes is wrong with a
-/// rate that you choose.
+/// A filter answers "is this key in the set?" from about 12 bits per key. A no is certain; a yes is wrong at
+/// a rate that you choose.
 #[derive(Debug, Parser)]
 #[command(name = "malkoha", version, styles = STYLES, after_help = UNITS, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -51,9 +51,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Put ten million keys through every kind of filter and show what was predicted beside what is measured.
+    /// Run ten million keys through every kind of filter and show predicted beside measured values.
     Demo(DemoArgs),
-    /// Show what every kind of filter needs, from two of keys, rate and memory.
+    /// Show what every kind of filter needs, given two of keys, rate and memory.
     #[command(after_help = UNITS)]
     Plan(PlanArgs),
     /// Store the keys of files in a new filter.
@@ -63,13 +63,13 @@ pub(crate) enum Command {
     Query(QueryArgs),
     /// Store more keys in a filter.
     Add(AddArgs),
-    /// Remove keys from a filter. Only keys that are stored may be removed: another one may take the place of
-    /// a stored key that looks the same, and that key is then no longer found.
+    /// Remove keys from a filter. Remove only keys that are stored: removing another key may remove a stored
+    /// key that looks the same, which is then no longer found.
     ///
-    /// Of a filter made by build, add or merge without --copies, about half the rate of the keys share the
-    /// entry of another key; removing one of the two makes both disappear. Give every key once.
+    /// In a filter made by build, add or merge without --copies, some keys (a share of about half the rate)
+    /// share the entry of another key; removing one of the two makes both disappear. Give every key once.
     Remove(ChangeArgs),
-    /// Unite filters of equal geometry into a new one; a filter merged without --copies is not safe for
+    /// Merge filters of equal geometry into a new one. A filter merged without --copies is not safe for
     /// removals.
     Merge(MergeArgs),
     /// Show what a filter is and how full it is.
@@ -79,7 +79,7 @@ pub(crate) enum Command {
     /// Print the first occurrence of every line.
     #[command(after_help = UNITS)]
     Dedup(DedupArgs),
-    /// Print the completions of a shell.
+    /// Print completions for a shell.
     Completions(CompletionsArgs),
     /// Print the manual page.
     Man,
@@ -87,15 +87,15 @@ pub(crate) enum Command {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Keys that every filter takes.
+    /// Keys to store in every filter.
     #[arg(long, default_value = "10M", value_parser = units::count)]
     pub(crate) keys: u64,
 
-    /// The rate that every filter is planned for.
+    /// The rate of false positives that every filter is planned for.
     #[arg(long, default_value = "2^-10", value_parser = units::rate)]
     pub(crate) rate: f64,
 
-    /// Threads, 1 to 64; as many as there are cores unless told.
+    /// Threads, 1 to 64; by default one per core.
     #[arg(long, short = 'j', value_parser = threads())]
     pub(crate) threads: Option<usize>,
 
@@ -103,7 +103,7 @@ pub(crate) struct DemoArgs {
     #[arg(long)]
     pub(crate) markdown: bool,
 
-    /// The folder for the filter file and the figure, made if it is not there.
+    /// The folder for the filter file and the figure, created if missing.
     #[arg(long, short, default_value = "malkoha-demo")]
     pub(crate) out: PathBuf,
 }
@@ -138,9 +138,9 @@ pub(crate) struct PlanArgs {
 /// What separates keys from one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Lines of text; a carriage return before the line end is not part of the key.
+    /// Lines of text. A carriage return before the line end is not part of the key.
     Lines,
-    /// Strings of bytes that each end with a zero byte, as `find -print0` writes them.
+    /// Strings of bytes, each ending with a zero byte, as `find -print0` writes them.
     Nul,
     /// Integers of 8 bytes, least significant byte first.
     U64,
@@ -153,22 +153,22 @@ pub(crate) enum Format {
 /// Where keys come from.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct KeyArgs {
-    /// Files with keys; - or nothing is standard input.
+    /// Files with keys; - or no file means standard input.
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// What separates keys. Unless told: lines; for a filter of integers, u64; for DNA words, fasta or fastq by
-    /// the first letter of the input.
+    /// What separates keys. By default lines; u64 for a filter of integers; for DNA words, fasta or fastq,
+    /// depending on the first letter of the input.
     #[arg(long, short, value_enum)]
     pub(crate) format: Option<Format>,
 
-    /// Take all DNA words of this length, each as the smaller of itself and its reverse complement. For `build`:
-    /// the other commands find it in the filter.
+    /// Use all DNA words of this length, each as the smaller of itself and its reverse complement. Only
+    /// `build` needs this; the other commands read it from the filter.
     #[arg(long, short, value_name = "K", value_parser = word_length())]
     pub(crate) kmer: Option<u32>,
 
-    /// Threads that read, hash and look up keys, 1 to 64; as many as there are cores unless told. The result
-    /// does not depend on it. Large filter files are read and written by several in any case.
+    /// Threads that read, hash and look up keys, 1 to 64; by default one per core. The result does not depend
+    /// on it. Large filter files are always read and written by several threads.
     #[arg(long, short = 'j', value_parser = threads())]
     pub(crate) threads: Option<usize>,
 
@@ -191,12 +191,12 @@ pub(crate) struct BuildArgs {
     #[arg(long, default_value = "sorted")]
     pub(crate) kind: Kind,
 
-    /// Different keys to plan for. Unless told, files are read twice, first to estimate it; a filter of a
-    /// stream grows.
+    /// Distinct keys to plan for. By default, files are read twice, the first time to estimate this number,
+    /// and a filter of a stream grows.
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
 
-    /// Store every key that is read, also those that look like stored ones, so that all can be removed again.
+    /// Store every key that is read, even if it looks like a stored one, so that all can be removed again.
     /// Safe for removals if no key is read twice.
     #[arg(long)]
     pub(crate) copies: bool,
@@ -215,7 +215,7 @@ pub(crate) struct QueryArgs {
     #[arg(long, short = 'v')]
     pub(crate) invert: bool,
 
-    /// Print only how many there are.
+    /// Print only the number of keys.
     #[arg(long, short)]
     pub(crate) count: bool,
 
@@ -225,8 +225,8 @@ pub(crate) struct QueryArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AddArgs {
-    /// Store every key that is read, also those that look like stored ones, so that all can be removed again.
-    /// Safe for removals if the filter was built so too and no key is stored twice.
+    /// Store every key that is read, even if it looks like a stored one, so that all can be removed again.
+    /// Safe for removals if the filter was also built with --copies and no key is stored twice.
     #[arg(long)]
     pub(crate) copies: bool,
 
@@ -250,13 +250,13 @@ pub(crate) struct MergeArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
-    /// Keep every copy of a key that is in several filters, so that it can be removed as often; otherwise it
-    /// is stored once.
+    /// Keep every copy of a key that is in several filters, so that each can be removed; otherwise the key is
+    /// stored once.
     #[arg(long)]
     pub(crate) copies: bool,
 
-    /// The filters: of the same kind, rate, seed and planned number of keys, so build them with equal options
-    /// and --keys.
+    /// The filters. They must have the same kind, rate, seed and planned number of keys: build them with the
+    /// same options and --keys.
     #[arg(value_name = "FILTER", required = true, num_args = 2..)]
     pub(crate) filters: Vec<PathBuf>,
 }
@@ -285,20 +285,20 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DedupArgs {
-    /// Files with lines; - or nothing is standard input.
+    /// Files with lines; - or no file means standard input.
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Different lines expected: the memory is then constant. Unless told, the filter grows.
+    /// Distinct lines expected; memory is then constant. By default, the filter grows.
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
 
-    /// Only lines that are not among the last N lines printed: the memory is then constant, whatever comes. A
-    /// line that is seen again is not renewed.
+    /// Print a line unless it is among the last N lines printed; memory is then constant for any input.
+    /// Seeing a line again does not renew it.
     #[arg(long, short, value_name = "N", value_parser = units::count, conflicts_with = "keys")]
     pub(crate) window: Option<u64>,
 
-    /// The chance that a line is dropped though it is new.
+    /// The chance that a new line is dropped.
     #[arg(long, short, visible_alias = "fpr", default_value = "1e-6", value_parser = units::rate)]
     pub(crate) rate: f64,
 
@@ -306,11 +306,11 @@ pub(crate) struct DedupArgs {
     #[arg(long, default_value = "sorted")]
     pub(crate) kind: Kind,
 
-    /// Strings end with a zero byte instead of a line end.
+    /// Lines end with a zero byte instead of a line end.
     #[arg(long, short = 'z')]
     pub(crate) nul: bool,
 
-    /// Threads, 1 to 64; as many as there are cores unless told.
+    /// Threads, 1 to 64; by default one per core.
     #[arg(long, short = 'j', value_parser = threads())]
     pub(crate) threads: Option<usize>,
 

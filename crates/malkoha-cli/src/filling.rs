@@ -6,7 +6,7 @@
 //!   filter        one thread hands whole batches to the engine, which stores them on several threads
 //! ```
 //!
-//! Batches follow from the input alone, so that the filter is the same for any number of threads.
+//! Batches depend only on the input, so the filter is the same for any number of threads.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -18,12 +18,11 @@ use crate::input::Source;
 use crate::pipeline::{self, Worked};
 use crate::tally::Tally;
 
-/// Hashes that are stored at once: so many that several fall into every part of a large table that fits the
-/// cache.
+/// Hashes that are stored at once: enough that several fall into every cache-sized part of a large table.
 const BATCH: Adjustable = Adjustable { size: 1 << 22, name: "MALKOHA_BATCH_KEYS" };
 
-/// Stores all keys, of which those that seem to be there already only if `copies` are wanted. If there is no
-/// room for one of them, the error is [`Full`] and the filter holds some of them.
+/// Stores all keys; those that seem to be stored already only if `copies` is set. If there is no room for one
+/// of them, the error is [`Full`], and the filter holds some of the keys.
 pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: bool) -> Result<Tally> {
     let (keying, hasher) = (source.keying(), *filter.hasher());
     let (enough, mut skipped) = (BATCH.get(), 0);
@@ -31,7 +30,7 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
     let (full_batches, batches) = sync_channel::<Vec<KeyHash>>(0);
     let mut tally = std::thread::scope(|scope| {
         let storing = scope.spawn(|| {
-            // Nobody waits for more input if there is no room for what came.
+            // Do not wait for more input if there is no room for what has arrived.
             store(filter, batches, threads, copies).inspect_err(|_| stop.now())
         });
         let mut batch = Vec::new();
@@ -47,7 +46,7 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
         let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.keys.read(block, keying, &hasher);
         let read = pipeline::run(source, threads, &work, &mut collect);
         if read.is_ok() {
-            // If nobody takes it, storing has ended with an error of its own.
+            // If nobody receives it, storing has already ended with its own error.
             let _ = full_batches.send(batch);
         }
         drop(full_batches);
@@ -58,7 +57,7 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
     Ok(tally)
 }
 
-/// Stores batches as they come.
+/// Stores batches as they arrive.
 fn store(
     filter: &mut Filter,
     batches: Receiver<Vec<KeyHash>>,
@@ -79,7 +78,7 @@ fn store(
     Ok(tally)
 }
 
-/// Whether an error means that a filter was full.
+/// Returns whether an error means that a filter was full.
 pub(crate) fn is_full(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Full>().is_some()
 }

@@ -1,4 +1,4 @@
-//! Filters in files, and inputs whose keys are those of such a filter.
+//! Filters in files, and inputs that are read as keys of such a filter.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,13 +21,13 @@ pub(crate) fn open(path: &Path) -> Result<Filter> {
     Filter::open(path).with_context(|| format!("cannot use {} as a filter", path.display()))
 }
 
-/// Reads and verifies a filter that is to be changed: nobody else changes it before the lock is dropped.
+/// Reads and verifies a filter that is to be changed. Nobody else changes it before the lock is dropped.
 pub(crate) fn open_to_change(path: &Path) -> Result<(Filter, Option<Lock>)> {
     let lock = Lock::of(path)?;
     Ok((open(path)?, lock))
 }
 
-/// Replaces a file by a filter, once that is complete. If somebody changes what is there, this waits.
+/// Replaces a file with a filter, once that is complete. Waits if another program is changing the file.
 pub(crate) fn save(filter: &Filter, path: &Path) -> Result<()> {
     let lock = Lock::of(path)?;
     save_changed(filter, path, lock)
@@ -39,15 +39,17 @@ pub(crate) fn save_changed(filter: &Filter, path: &Path, lock: Option<Lock>) -> 
     drop(lock);
     saved.with_context(|| {
         let path = path.display();
-        format!("cannot save the filter as {path}; the old file is as it was; free some space or give another place")
+        format!(
+            "cannot save the filter as {path}; the old file is unchanged; free some space or use another path"
+        )
     })
 }
 
-/// What filters begin with, as docs/FORMAT.md has it.
+/// The first bytes of a filter, as docs/FORMAT.md specifies them.
 const MAGIC: [u8; 8] = *b"\x89malkoha";
 
-/// Refuses a place for a filter that could not be written to, or where something else would be lost, before
-/// any work is done.
+/// Refuses, before any work is done, an output path that cannot be written to or where something else would
+/// be lost.
 pub(crate) fn check_target(path: &Path, inputs: &[PathBuf]) -> Result<()> {
     if path.exists() && !path.is_file() {
         bail!("{} is not a file; give another with -o", path.display());
@@ -60,33 +62,33 @@ pub(crate) fn check_target(path: &Path, inputs: &[PathBuf]) -> Result<()> {
         bail!("{} is an input, which would be lost; give another file with -o", path.display());
     }
     if path.exists() && !may_be_replaced(path)? {
-        bail!("{} is there and is no filter; remove it, or give another file with -o", path.display());
+        bail!("{} exists and is not a filter; remove it, or give another file with -o", path.display());
     }
     Ok(())
 }
 
-/// Whether a file is empty or begins as filters do.
+/// Returns whether a file is empty or begins like a filter.
 fn may_be_replaced(path: &Path) -> Result<bool> {
     let mut begin = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut begin));
-    read.with_context(|| format!("cannot read what is in {}; give another file with -o", path.display()))?;
+    read.with_context(|| format!("cannot read {}; give another file with -o", path.display()))?;
     Ok(begin.is_empty() || begin == MAGIC)
 }
 
-/// Whether a file is the same as an input, by whatever names.
+/// Returns whether a file is the same as an input, under any names.
 #[cfg(unix)]
 fn is_same_file(path: &Path, input: &Path) -> bool {
     let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
     matches!((path.metadata(), input.metadata()), (Ok(one), Ok(other)) if crate::lock::is_one_file(&one, &other))
 }
 
-/// Whether a file is the same as an input, by whatever names.
+/// Returns whether a file is the same as an input, under any names.
 #[cfg(not(unix))]
 fn is_same_file(path: &Path, input: &Path) -> bool {
     matches!((path.canonicalize(), input.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// The inputs as keys of a filter: read as it was built, unless that is not known.
+/// Returns the inputs as keys of a filter: read as for its build, if that is known.
 pub(crate) fn source(
     filter: &Filter,
     path: &Path,
@@ -98,7 +100,7 @@ pub(crate) fn source(
     Ok(Source::new(inputs, format, kmer, bar))
 }
 
-/// How many keys more it takes.
+/// Says how many more keys a filter takes.
 fn room(stats: &Stats) -> String {
     let keys = grouped(stats.head_room);
     match stats.links.len() {
@@ -108,7 +110,7 @@ fn room(stats: &Stats) -> String {
     }
 }
 
-/// What a filter is and how full it is.
+/// Reports what a filter is and how full it is.
 pub(crate) fn describe(report: &mut Report, filter: &Filter) {
     let (geometry, stats) = (filter.geometry(), filter.stats());
     let size = format!("{}, {} in memory", geometry.kind(), short_bytes(stats.memory_bytes));

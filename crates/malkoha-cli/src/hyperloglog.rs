@@ -1,4 +1,4 @@
-//! How many different keys there are, from 64 KiB: `HyperLogLog` with the estimator of Ertl (2017, algorithm
+//! Estimates the number of distinct keys in 64 KiB: `HyperLogLog` with the estimator of Ertl (2017, algorithm
 //! 6).
 
 use malkoha::KeyHash;
@@ -9,7 +9,7 @@ const REGISTERS: usize = 1 << INDEX_BITS;
 /// Bits of a hash in which zeros are counted.
 const COUNTED_BITS: u32 = u64::BITS - INDEX_BITS;
 
-/// Counts different hashes.
+/// Counts distinct hashes.
 #[derive(Clone, Debug)]
 pub(crate) struct HyperLogLog {
     /// For every register, the longest run of zeros that was seen, plus one; 0 if nothing was seen.
@@ -28,7 +28,7 @@ impl HyperLogLog {
         for hash in hashes {
             let bits = hash.to_raw();
             let register = &mut self.registers[(bits >> COUNTED_BITS) as usize];
-            // The bit that is set ends the longest run that is counted.
+            // The set bit limits the longest run that is counted.
             let zeros = ((bits << INDEX_BITS) | (1 << (INDEX_BITS - 1))).leading_zeros();
             #[expect(clippy::cast_possible_truncation, reason = "at most 48")]
             let run = zeros as u8 + 1;
@@ -36,7 +36,7 @@ impl HyperLogLog {
         }
     }
 
-    /// The number of different hashes, with a relative standard error of [`Self::STANDARD_ERROR`].
+    /// Estimates the number of distinct hashes, with a relative standard error of [`Self::STANDARD_ERROR`].
     pub(crate) fn estimate(&self) -> f64 {
         let mut counts = [0u32; COUNTED_BITS as usize + 2];
         for &run in &self.registers {
@@ -54,7 +54,7 @@ impl HyperLogLog {
     }
 }
 
-/// x + sum over k from 1 of x^(2^k) 2^(k-1): the share of registers that nothing has reached.
+/// Computes x + sum over k from 1 of x^(2^k) 2^(k-1), for the share of registers that are still 0.
 fn sigma(mut x: f64) -> f64 {
     if x >= 1.0 {
         return f64::INFINITY;
@@ -71,7 +71,8 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// (1 - x - sum over k from 1 of (1 - x^(2^-k))^2 2^-k) / 3: the share of registers at their end.
+/// Computes (1 - x - sum over k from 1 of (1 - x^(2^-k))^2 2^-k) / 3, for the share of registers at their
+/// maximum.
 fn tau(mut x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return 0.0;
@@ -115,7 +116,7 @@ mod tests {
     fn the_standard_error_is_what_it_is_said_to_be() {
         let squares = (0..200).map(|seed| (of(0..30_000, 100 + seed).estimate() / 30_000.0 - 1.0).powi(2));
         let error = (squares.sum::<f64>() / 200.0).sqrt();
-        // Well below the number of registers the error is smaller than in the limit.
+        // Well below the number of registers, the error is smaller than the asymptotic one.
         assert!(error < 1.2 * HyperLogLog::STANDARD_ERROR, "{error}");
         assert!(error > 0.1 * HyperLogLog::STANDARD_ERROR, "{error}");
     }

@@ -1,11 +1,11 @@
-//! SIGINT, SIGTERM and SIGHUP: the program dies of them at once, but never in the middle of a save.
+//! SIGINT, SIGTERM and SIGHUP: they end the program at once, but never in the middle of a save.
 //!
-//! A file is replaced only when the new one is complete; until then there is a temporary file beside it,
-//! which a save that runs to its end leaves behind for nobody.
+//! A file is replaced only when the new one is complete. Until then there is a temporary file beside it,
+//! which does not remain after a completed save.
 //!
-//! All threads block these signals but one, which waits for them. When no save is going on, it lets the
-//! signal act as if nobody had waited: a program of which `nohup` or a shell has said that it ignores one
-//! goes on ignoring it, and whoever waits for the program sees of which signal it died.
+//! All threads but one block these signals; that one waits for them. When no save is running, it lets the
+//! signal act as usual: a signal ignored by `nohup` or a shell is still ignored, and the parent process sees
+//! which signal ended the program.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,14 +14,14 @@ use anyhow::Result;
 /// Held while a file is saved.
 static SAVING: Mutex<()> = Mutex::new(());
 
-/// Held from the moment a signal has come until it has acted, unless it kills.
+/// Held from the arrival of a signal until it has acted, unless it kills.
 static ACTING: Mutex<()> = Mutex::new(());
 
 fn lock(mutex: &'static Mutex<()>) -> MutexGuard<'static, ()> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on signals wait for a save to end. To be called before there are other threads.
+/// Makes signals wait for a save to end. Must be called before there are other threads.
 #[cfg(unix)]
 pub(crate) fn install() -> Result<()> {
     use anyhow::Context;
@@ -33,7 +33,7 @@ pub(crate) fn install() -> Result<()> {
         while let Ok(signal) = signals.wait() {
             let _acting = lock(&ACTING);
             let _nobody_saves = lock(&SAVING);
-            // If one of these fails, the signal is as if it were ignored; there is nobody to be told.
+            // If one of these fails, the signal is ignored; there is nobody to tell.
             let _ = signals.thread_unblock();
             let _ = raise(signal);
             let _ = signals.thread_block();
@@ -42,16 +42,16 @@ pub(crate) fn install() -> Result<()> {
     Ok(())
 }
 
-/// Elsewhere an interrupted program ends at once: what a save would replace is as it was, but a temporary
-/// file stays.
+/// On other systems an interrupted program ends at once: the file to be replaced is unchanged, but a
+/// temporary file remains.
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "it can fail where there are signals")]
 pub(crate) fn install() -> Result<()> {
     Ok(())
 }
 
-/// Runs a save that signals do not interrupt. One that came meanwhile acts behind it, before anything else is
-/// done.
+/// Runs a save that signals do not interrupt. A signal that arrives meanwhile acts right after it, before
+/// anything else is done.
 pub(crate) fn shielded<T>(save: impl FnOnce() -> T) -> T {
     let saving = lock(&SAVING);
     let saved = save();

@@ -1,4 +1,4 @@
-//! What keys are: as the options say, as a file says, and whether the two agree.
+//! The format of keys: what the options say, what a file says, and whether the two agree.
 
 use std::path::Path;
 
@@ -8,10 +8,11 @@ use malkoha::{Filter, KeyFormat};
 use crate::cli::{Format, KeyArgs};
 use crate::input::kmers;
 
-/// How an input is to be read: what separates keys, if that is known, and the length of DNA words.
+/// How to read an input: what separates keys, if that is known, and the length of DNA words.
 pub(crate) type Reading = (Option<Format>, Option<u32>);
 
-/// What the keys of a filter are. Files of version 1 do not say it, but for k, which was in the seed.
+/// Returns the format of a filter's keys. Files of version 1 do not store it, except for k, which was in the
+/// seed.
 pub(crate) fn of(filter: &Filter) -> KeyFormat {
     let geometry = filter.geometry();
     match (geometry.key_format(), kmers::of_seed(geometry.seed())) {
@@ -20,7 +21,7 @@ pub(crate) fn of(filter: &Filter) -> KeyFormat {
     }
 }
 
-/// What the keys of a new filter are.
+/// Returns the format of the keys of a new filter.
 pub(crate) fn of_new(args: &KeyArgs) -> KeyFormat {
     match (args.kmer, args.format) {
         (Some(k), _) => KeyFormat::Kmers { k },
@@ -29,14 +30,15 @@ pub(crate) fn of_new(args: &KeyArgs) -> KeyFormat {
     }
 }
 
-/// How inputs are read as keys of a filter: as it was built. Options that contradict it are refused.
+/// Returns how inputs are read as keys of a filter: as for its build. Options that contradict this are
+/// refused.
 pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Reading> {
     let (held, path) = (of(filter), path.display());
     let (option, asked) = match (args.kmer, args.format) {
         (Some(k), _) => ("--kmer", Some(KeyFormat::Kmers { k })),
         (None, Some(Format::U64)) => ("--format", Some(KeyFormat::U64)),
         (None, Some(Format::Lines | Format::Nul)) => ("--format", Some(KeyFormat::Bytes)),
-        // Sequences are keys as they are, or are made of words.
+        // Sequences are keys themselves, or consist of words.
         (None, Some(Format::Fasta | Format::Fastq)) => {
             let words = matches!(held, KeyFormat::Kmers { .. });
             ("--format", Some(if words { held } else { KeyFormat::Bytes }))
@@ -50,7 +52,7 @@ pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Re
         (KeyFormat::Any, _) => {}
         (_, Some(asked)) if asked != held => {
             let (held, asked) = (in_words(held), in_words(asked));
-            bail!("{path} holds {held}, and {option} asks for {asked}; leave out {option}")
+            bail!("{path} holds {held}, but {option} asks for {asked}; leave out {option}")
         }
         _ => {}
     }
@@ -58,11 +60,11 @@ pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Re
         KeyFormat::Any | KeyFormat::Bytes => (args.format, None),
         KeyFormat::U64 => (Some(Format::U64), None),
         KeyFormat::Kmers { k } => (args.format, Some(k)),
-        _ => bail!("{path} holds {held}, which this program does not know; use a newer one"),
+        _ => bail!("{path} holds {held}, which this program does not know; use a newer version"),
     })
 }
 
-/// Refuses to unite DNA words with keys that are none, though the file with these does not say so.
+/// Refuses to merge DNA words with other keys, although the file with those does not store its format.
 pub(crate) fn check_merge(one: (&Filter, &Path), other: (&Filter, &Path)) -> Result<()> {
     let (words, silent) = match (of(one.0), of(other.0)) {
         (KeyFormat::Kmers { .. }, KeyFormat::Any) => (one, other),
@@ -70,10 +72,10 @@ pub(crate) fn check_merge(one: (&Filter, &Path), other: (&Filter, &Path)) -> Res
         _ => return Ok(()),
     };
     let (words, silent, held) = (words.1.display(), silent.1.display(), in_words(of(words.0)));
-    bail!("{words} holds {held}, and {silent} was not built with --kmer; merge filters of equal keys")
+    bail!("{words} holds {held}, but {silent} was not built with --kmer; merge filters whose keys match")
 }
 
-/// Keys of a format, as messages call them.
+/// Returns the name of a key format in messages.
 pub(crate) fn in_words(format: KeyFormat) -> String {
     match format {
         KeyFormat::Bytes => "strings of bytes".to_owned(),

@@ -1,8 +1,9 @@
-//! Locks on filter files, so that of two changes at the same time none is lost.
+//! Locks on filter files, so that no change is lost when two happen at the same time.
 //!
-//! Whoever changes a filter locks its file, reads it, and replaces it. The lock belongs to the file and not
-//! to its name, so whoever has waited for one looks whether the name still leads to it, and if not begins
-//! again with the new file. Reading takes no lock: a name leads to a whole filter at every moment.
+//! A program that changes a filter locks its file, reads it, and replaces it. The lock belongs to the file,
+//! not to its name, so a program that has waited for a lock checks whether the name still refers to the same
+//! file. If not, it starts again with the new file. Reading takes no lock: a name refers to a complete filter
+//! at all times.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,7 +16,7 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Locks a file, however long that takes; `None` if there is no file under this name.
+    /// Locks a file, however long that takes; `None` if there is no file with this name.
     #[cfg(unix)]
     pub(crate) fn of(path: &Path) -> Result<Option<Self>> {
         use anyhow::Context;
@@ -28,7 +29,7 @@ impl Lock {
             };
             wait_for(&file, path).with_context(|| {
                 let path = path.display();
-                format!("cannot lock {path}, and without a lock changes made at the same time would be lost")
+                format!("cannot lock {path}; without a lock, changes made at the same time would be lost")
             })?;
             if is_named(&file, path) {
                 return Ok(Some(Self { _file: file }));
@@ -36,7 +37,7 @@ impl Lock {
         }
     }
 
-    /// Elsewhere a locked file could not be replaced; there is no lock.
+    /// On other systems a locked file could not be replaced, so there is no lock.
     #[cfg(not(unix))]
     #[expect(clippy::unnecessary_wraps, reason = "it can fail where there are locks")]
     pub(crate) fn of(_: &Path) -> Result<Option<Self>> {
@@ -44,7 +45,7 @@ impl Lock {
     }
 }
 
-/// Locks a file, and says so if somebody else has it.
+/// Locks a file, and prints a message if another program holds the lock.
 #[cfg(unix)]
 fn wait_for(file: &File, path: &Path) -> std::io::Result<()> {
     use std::fs::TryLockError;
@@ -61,13 +62,13 @@ fn wait_for(file: &File, path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Whether a name leads to this file.
+/// Returns whether a name refers to this file.
 #[cfg(unix)]
 fn is_named(file: &File, path: &Path) -> bool {
     matches!((file.metadata(), path.metadata()), (Ok(one), Ok(other)) if is_one_file(&one, &other))
 }
 
-/// Whether both are of the same file, by whatever names.
+/// Returns whether both belong to the same file, under any names.
 #[cfg(unix)]
 pub(crate) fn is_one_file(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

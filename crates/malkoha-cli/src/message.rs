@@ -1,9 +1,9 @@
-//! Standard error. Nobody may read it: then there is nobody to be told, and the work goes on.
+//! Standard error. If it cannot be written to, messages are dropped and the work goes on.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Writes a line to standard error, if that is possible.
+/// Writes a line to standard error, if possible.
 pub(crate) fn say(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }

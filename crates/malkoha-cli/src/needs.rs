@@ -1,9 +1,9 @@
-//! Needs and reasons in words: what `--needs` takes, and the sentence that recommends a filter.
+//! Needs and reasons in words: the values of `--needs`, and the sentence that recommends a filter.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use malkoha::{Advice, Need, Reason};
 
-/// Reads a need by its name.
+/// Parses a need by its name.
 pub(crate) fn parser() -> impl TypedValueParser<Value = Need> {
     let values = Need::ALL.iter().map(|&need| PossibleValue::new(need.name()).help(help(need)));
     PossibleValuesParser::new(values).map(|name| {
@@ -22,7 +22,7 @@ fn help(need: Need) -> &'static str {
     }
 }
 
-/// These needs as a phrase behind "can".
+/// Returns these needs as a phrase that follows "can".
 pub(crate) fn verbs(needs: &[Need]) -> String {
     let verb = |need: &Need| match need {
         Need::Delete => "delete keys",
@@ -34,18 +34,18 @@ pub(crate) fn verbs(needs: &[Need]) -> String {
     needs.iter().map(verb).collect::<Vec<_>>().join(" and ")
 }
 
-/// Which filter to take and why, in one sentence.
+/// Says in one sentence which filter to use and why.
 pub(crate) fn sentence(advice: &Advice, needs: &[Need]) -> String {
     let kind = advice.geometry.kind();
     let best = match advice.reason {
         Reason::OneLine => {
             return format!(
-                "{kind}: never full, and one cache line for every lookup; at this rate choices would save little memory."
+                "{kind}: never full, one cache line per lookup; at this rate, choices would save little memory."
             );
         }
         Reason::TwoLines => {
             return format!(
-                "{kind}: never full, the size of a plain Bloom filter, and two cache lines for every lookup."
+                "{kind}: never full, as small as a plain Bloom filter, two cache lines per lookup."
             );
         }
         Reason::FewestBits => "the fewest bits per key",

@@ -1,4 +1,4 @@
-//! Standard output. Whoever reads it may stop reading: then the program ends, silently and with success.
+//! Standard output. If its reader stops reading, the program ends silently and with success.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
@@ -20,7 +20,7 @@ impl Output {
         check(writeln!(self.0, "{text}"))
     }
 
-    /// Writes a line at once, and says whether anybody still reads.
+    /// Writes a line at once, and returns whether anybody still reads.
     pub(crate) fn line_if_read(&mut self, text: impl std::fmt::Display) -> Result<bool> {
         match writeln!(self.0, "{text}").and_then(|()| self.0.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -28,12 +28,12 @@ impl Output {
         }
     }
 
-    /// Hands on what was written so far: whoever reads along need not wait for a full buffer.
+    /// Flushes the buffer, so that a reader need not wait until it is full.
     pub(crate) fn flush(&mut self) -> Result<()> {
         check(self.0.flush())
     }
 
-    /// Must be called at the end: an output that was not written is an error.
+    /// Flushes the output at the end. Must be called: output that could not be written is an error.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.flush()
     }
@@ -41,8 +41,8 @@ impl Output {
 
 fn check(written: io::Result<()>) -> Result<()> {
     match written {
-        // Other threads may wait for more input: there is nobody left to whom it would matter.
+        // Other threads may still wait for more input, but nobody needs their results.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        written => written.context("cannot write to standard output; is there room where it leads?"),
+        written => written.context("cannot write to standard output; is the disk full?"),
     }
 }

@@ -6,10 +6,10 @@
 //!   sink     the calling thread takes the results in the order of the input, and gives them back to be used again
 //! ```
 //!
-//! Channels are bounded: nobody runs far ahead of the others, whatever the length of the input. Blocks and
-//! results stay with their threads, so that after the first few nothing is allocated any more.
+//! Channels are bounded, so no thread runs far ahead of the others, however long the input is. Blocks and
+//! results stay with their threads, so nothing is allocated after the first few.
 //!
-//! There is one type of results, and work and sink are called through pointers, once for a block: threads and
+//! All results have one type, and work and sink are called through pointers, once per block, so threads and
 //! channels are compiled once for all subcommands.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -25,22 +25,22 @@ const WAITING: usize = 2;
 /// What is done with a block, on any thread.
 type Work<'a> = dyn Fn(&mut Vec<u8>, &mut Worked) + Sync + 'a;
 
-/// What became of a block. A subcommand uses the fields that it needs.
+/// The result for a block. A subcommand uses the fields that it needs.
 #[derive(Default)]
 pub(crate) struct Worked {
     pub(crate) keys: Keys,
-    /// Whether a key is wanted, for each.
+    /// Whether each key is wanted.
     pub(crate) answers: Vec<bool>,
-    /// How many are.
+    /// How many keys are wanted.
     pub(crate) matched: u64,
     /// Text of keys.
     pub(crate) text: Vec<u8>,
 }
 
-/// Runs every block of a source through `work`, on so many threads, and the results through `sink` in the
+/// Runs every block of a source through `work` on this many threads, and the results through `sink` in the
 /// order of the input. Stops at the first error, even if the input is idle.
 ///
-/// `work` finds in its result what the sink has left of an earlier one, and may take the block away.
+/// The result passed to `work` still contains what the sink left in it, and `work` may take the block away.
 pub(crate) fn run(
     source: Source,
     threads: usize,
@@ -52,7 +52,7 @@ pub(crate) fn run(
     }
     let stop = source.stop();
     let source = Mutex::new(Some(source));
-    // For each thread, the results that the sink has done with.
+    // For each thread, the results that the sink has finished with.
     let used: Vec<_> = (0..threads).map(|_| Mutex::default()).collect();
     // Which thread took the next block.
     let (order, turns) = sync_channel(threads * WAITING);
@@ -95,12 +95,12 @@ struct Worker<'a> {
     source: &'a Mutex<Option<Source>>,
     order: SyncSender<usize>,
     results: SyncSender<Result<Worked>>,
-    /// Results that the sink has done with.
+    /// Results that the sink has finished with.
     used: &'a Mutex<Vec<Worked>>,
 }
 
 impl Worker<'_> {
-    /// Works until there are no more blocks or nobody wants the results.
+    /// Processes blocks until there are no more or nobody wants the results.
     fn run(self, work: &Work) {
         let mut block = Vec::new();
         while let Some(read) = self.read(&mut block) {
@@ -116,7 +116,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes the next block; `None` if there is none, or nobody who wants it.
+    /// Takes the next block; `None` if there is none or nobody wants it.
     fn read(&self, block: &mut Vec<u8>) -> Option<Result<()>> {
         let mut source = self.source.lock().expect("no thread panics while it reads");
         let read = source.as_mut()?.next(block);
@@ -126,7 +126,7 @@ impl Worker<'_> {
         if matches!(read, Ok(false)) {
             return None;
         }
-        // The turn is taken before anybody else can read.
+        // The turn is taken before any other thread can read.
         self.order.send(self.thread).ok().map(|()| read.map(|_| ()))
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     use indicatif::ProgressBar;
     use std::path::PathBuf;
 
-    /// A file of so many numbered lines, removed at the end.
+    /// A file of numbered lines, removed at the end.
     struct Lines(PathBuf);
 
     impl Lines {

@@ -1,4 +1,4 @@
-//! A list of facts, one to a line: what commands say at their end.
+//! A list of facts, one per line, that commands print at the end.
 
 use std::fmt;
 

@@ -8,14 +8,14 @@ use crate::cmd::FIRST_LINK;
 use crate::tally::Rated;
 use crate::units::grouped;
 
-/// The parts of a window that expire at once: the memory is that of 8 / 7 of the window.
+/// The parts of a window, each of which expires at once: the memory is that of 8 / 7 of the window.
 const GENERATIONS: u32 = 8;
 
 /// The lines that were seen.
 pub(crate) enum Seen {
-    /// All of them.
+    /// All lines.
     All(Filter),
-    /// Those of late.
+    /// The most recent lines.
     Window(Generations),
 }
 
@@ -25,17 +25,17 @@ impl Seen {
         Ok(match (args.keys, args.window) {
             (_, Some(window)) => Self::Window(
                 Generations::of_keys(&spec(window), GENERATIONS)
-                    .context("there is no such window; give another --window, --rate or --kind")?,
+                    .context("this window is not possible; give another --window, --rate or --kind")?,
             ),
             (Some(keys), None) => Self::All(spec(keys).build()?),
             (None, None) => {
                 let growing = spec(FIRST_LINK).growing().build();
-                Self::All(growing.context("without --keys the filter grows; give it, or another --kind")?)
+                Self::All(growing.context("without --keys the filter grows; give --keys or another --kind")?)
             }
         })
     }
 
-    /// What turns lines into hashes.
+    /// Returns the hasher for lines.
     pub(crate) fn hasher(&self) -> KeyHasher {
         match self {
             Self::All(filter) => *filter.hasher(),
@@ -43,7 +43,7 @@ impl Seen {
         }
     }
 
-    /// Remembers lines, in order, and appends which of them are new.
+    /// Remembers lines, in order, and appends whether each is new.
     pub(crate) fn remember(&mut self, hashes: &[KeyHash], answers: &mut Vec<Inserted>) -> Result<()> {
         let became = match self {
             Self::All(filter) => filter.insert_unique_slice(hashes),

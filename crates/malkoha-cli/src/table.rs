@@ -1,4 +1,4 @@
-//! Tables for people: columns of text, numbers to the right, one row perhaps marked.
+//! Tables for people: columns of text, numbers aligned right, optionally one marked row.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -15,14 +15,14 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// Text, coloured if standard output is a terminal whose owner does not mind.
+    /// Returns the text style, coloured if standard output is a terminal and colours are not disabled.
     pub(crate) fn of_output() -> Self {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         if !unwanted && std::io::stdout().is_terminal() { Self::Colour } else { Self::Plain }
     }
 }
 
-/// The lines of a table, one after the other: for rows that are shown before the next ones are known.
+/// The lines of a table, one at a time, for rows that are shown before the next ones are known.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines {
     columns: Vec<Column>,
@@ -38,8 +38,8 @@ struct Column {
 }
 
 impl Lines {
-    /// A column of names that takes so many characters, and columns of numbers no wider than what they are
-    /// called.
+    /// Returns lines with a column of names of this many characters, and columns of numbers as wide as their
+    /// titles.
     pub(crate) fn new(names: (&str, usize), numbers: &[&str], style: Style) -> Self {
         let column = |name: &str, width, words| Column { name: name.to_owned(), width, words };
         let mut columns = vec![column(names.0, names.1, true)];
@@ -47,7 +47,7 @@ impl Lines {
         Self { columns, style }
     }
 
-    /// What stands above the rows.
+    /// Returns the header.
     pub(crate) fn head(&self) -> String {
         let names: Vec<_> = self.columns.iter().map(|column| column.name.clone()).collect();
         match self.style {
@@ -63,7 +63,7 @@ impl Lines {
         self.line(fields, false)
     }
 
-    /// A row that stands out.
+    /// Returns a marked row.
     pub(crate) fn marked_row(&self, fields: &[String]) -> String {
         self.line(fields, true)
     }
@@ -109,12 +109,12 @@ impl Table {
         self.rows.push(Row { fields: fields.into_iter().collect(), marked: false });
     }
 
-    /// A row with a star before it, bold on terminals.
+    /// Adds a row with a star before it, bold on terminals.
     pub(crate) fn push_marked(&mut self, fields: impl IntoIterator<Item = String>) {
         self.rows.push(Row { fields: fields.into_iter().collect(), marked: true });
     }
 
-    /// A column that is as wide as its content.
+    /// Returns a column as wide as its content.
     fn column(&self, at: usize) -> Column {
         let fields = || self.rows.iter().filter_map(|row| row.fields.get(at));
         let width = fields().chain([&self.columns[at]]).map(String::len).max().unwrap_or(0);

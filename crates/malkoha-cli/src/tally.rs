@@ -1,20 +1,21 @@
-//! How many keys came, how many were stored, and how many of the others only looked like stored ones.
+//! Counts how many keys were read, how many were stored, and how many of the others only looked like stored
+//! ones.
 
 use malkoha::{Filter, Generations};
 
 use crate::report::Report;
 use crate::units::{grouped, short_count};
 
-/// What became of the keys of the inputs.
+/// Counts for the keys of the inputs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     /// Keys read.
     pub(crate) keys: u64,
-    /// Keys that were not there before.
+    /// Keys that were not stored before.
     pub(crate) stored: u64,
     /// DNA words left out because of letters other than ACGT.
     pub(crate) skipped: u64,
-    /// The expected number of different keys that were not stored because they look like a stored one.
+    /// The expected number of distinct keys that were not stored because they look like a stored one.
     alike: f64,
     /// Keys stored since the rate was last computed.
     unsettled: u64,
@@ -22,13 +23,13 @@ pub(crate) struct Tally {
 
 /// Something whose rate rises while keys are stored.
 pub(crate) trait Rated {
-    /// The mean rate while the last so many keys were stored.
+    /// Returns the mean rate while the `last` most recent keys were stored.
     fn mean_rate(&self, last: u64) -> f64;
 }
 
 impl Rated for Filter {
-    /// The rate rises in proportion to the keys, or nearly so within a short stretch: the mean of before and
-    /// after.
+    /// Returns the mean of the rates before and after: the rate is nearly proportional to the keys over a
+    /// short stretch.
     fn mean_rate(&self, last: u64) -> f64 {
         let rate = |keys: u64| self.geometry().predicted_rate(keys);
         f64::midpoint(rate(self.len().saturating_sub(last)), rate(self.len()))
@@ -42,12 +43,12 @@ impl Rated for Generations {
 }
 
 impl Tally {
-    /// Counts keys that went to a filter, of which some were stored.
+    /// Counts keys that were offered to a filter, and how many of them were stored.
     pub(crate) fn add(&mut self, filter: &impl Rated, keys: usize, stored: u64) {
         self.keys += keys as u64;
         self.stored += stored;
         self.unsettled += stored;
-        // To compute the rate for every block would take time where it has no closed form.
+        // Where the rate has no closed form, computing it for every block would take too long.
         if self.unsettled > 1000 + self.stored / 128 {
             self.settle(filter);
         }
@@ -60,7 +61,7 @@ impl Tally {
         self.unsettled = 0;
     }
 
-    /// Says how many words were left out, if any.
+    /// Reports how many words were left out, if any.
     pub(crate) fn report_skipped(&self, report: &mut Report) {
         if self.skipped > 0 {
             report.fact(
@@ -70,7 +71,7 @@ impl Tally {
         }
     }
 
-    /// Says how many keys share the entry of another one, unless there is hardly any.
+    /// Reports how many keys share the entry of another one, unless there are hardly any.
     pub(crate) fn report_alike(&self, report: &mut Report) {
         if self.alike >= 0.05 {
             report.fact(
@@ -83,14 +84,14 @@ impl Tally {
         }
     }
 
-    /// The number of different keys, in words.
+    /// Formats the number of distinct keys.
     pub(crate) fn different(&self) -> String {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of keys")]
         let different = self.stored + self.alike.round() as u64;
         grouped(different)
     }
 
-    /// The expected number of different keys that were not stored, in words.
+    /// Formats the expected number of distinct keys that were not stored.
     pub(crate) fn alike_in_words(&self) -> String {
         if self.alike < 10.0 { format!("{:.1}", self.alike) } else { short_count(self.alike) }
     }

@@ -7,7 +7,7 @@
 //! | `1e8`, `2^27`, `1_000` | as in mathematics |
 //! | `0.1%`, `1/1000`, `2^-10`, `1e-3` | rates |
 
-/// Reads a count, such as `100M`, `1.5Gi`, `1e8` or `2^27`.
+/// Parses a count, such as `100M`, `1.5Gi`, `1e8` or `2^27`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let refuse = |why: &str| {
         Err(format!(
@@ -38,12 +38,12 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads a number of bytes: a count, perhaps with `B` behind it, as in `4GB` or `512MiB`.
+/// Parses a number of bytes: a count, optionally followed by `B`, such as `4GB` or `512MiB`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     count(text.strip_suffix(['B', 'b']).unwrap_or(text))
 }
 
-/// Reads a rate between 0 and 1, such as `0.001`, `0.1%`, `1/1000`, `2^-10` or `1e-3`.
+/// Parses a rate between 0 and 1, such as `0.001`, `0.1%`, `1/1000`, `2^-10` or `1e-3`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let number = |text: &str| text.parse::<f64>().ok();
     let rate = if let Some(exponent) = text.strip_prefix("2^") {
@@ -56,11 +56,11 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         number(text)
     };
     rate.filter(|rate| *rate > 0.0 && *rate < 1.0).ok_or_else(|| {
-        "a rate lies between 0 and 1; write it as in 0.001, 0.1%, 1/1000, 2^-10 or 1e-3".to_owned()
+        "a rate is between 0 and 1; write it as in 0.001, 0.1%, 1/1000, 2^-10 or 1e-3".to_owned()
     })
 }
 
-/// The number without its unit, and the unit.
+/// Splits a number from its unit.
 fn split_unit(text: &str) -> (&str, u64) {
     let power = |letter: u8| match letter.to_ascii_lowercase() {
         b'k' => Some(1),
@@ -77,7 +77,7 @@ fn split_unit(text: &str) -> (&str, u64) {
     }
 }
 
-/// The digits of a number and the power of ten that they are to be multiplied with.
+/// Returns the digits of a number and the power of ten to multiply them by.
 fn decimal(text: &str) -> Option<(u128, i32)> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -85,7 +85,7 @@ fn decimal(text: &str) -> Option<(u128, i32)> {
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits: String = [whole, fraction].concat().chars().filter(|c| *c != '_').collect();
-    // Any number of twenty digits is more than 64 bits hold; a unit is at most 2^40.
+    // A number of more than twenty digits does not fit in 64 bits; a unit is at most 2^40.
     if digits.is_empty() || digits.len() > 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
@@ -94,7 +94,7 @@ fn decimal(text: &str) -> Option<(u128, i32)> {
     Some((digits.parse().ok()?, exponent))
 }
 
-/// A count with its digits in groups of three: `1,000,000`.
+/// Formats a count with its digits in groups of three: `1,000,000`.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
@@ -107,12 +107,12 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
-/// A number of bytes with three digits and a unit of powers of ten: `159 MB`.
+/// Formats a number of bytes with three digits and a decimal unit: `159 MB`.
 pub(crate) fn short_bytes(bytes: u64) -> String {
     scaled(bytes as f64, &["bytes", "kB", "MB", "GB", "TB", "PB"])
 }
 
-/// A count with three digits and a unit: `1.5 M`.
+/// Formats a count with three digits and a unit: `1.5 M`.
 pub(crate) fn short_count(count: f64) -> String {
     scaled(count, &["", "k", "M", "G", "T", "P"]).trim_end().to_owned()
 }
@@ -133,7 +133,7 @@ fn scaled(mut value: f64, units: &[&str]) -> String {
     format!("{value:.decimals$} {}", units[unit])
 }
 
-/// A rate with three digits, and as one in so many: `0.000977 (1 in 1,024)`.
+/// Formats a rate with three digits, and as a ratio: `0.000977 (1 in 1,024)`.
 pub(crate) fn rate_in_words(rate: f64) -> String {
     if rate < 1e-18 {
         return "0".to_owned();
@@ -143,7 +143,7 @@ pub(crate) fn rate_in_words(rate: f64) -> String {
     format!("{} (1 in {one_in})", short_rate(rate))
 }
 
-/// A rate with three digits.
+/// Formats a rate with three digits.
 pub(crate) fn short_rate(rate: f64) -> String {
     if rate >= 1e-5 || rate == 0.0 {
         let decimals = if rate >= 0.1 {

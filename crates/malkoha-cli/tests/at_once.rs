@@ -1,4 +1,4 @@
-//! Several programs that change one filter at the same time.
+//! Several programs change one filter at the same time.
 #![cfg(unix)]
 
 use crate::common::{Scene, lines};
@@ -7,7 +7,7 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Receives the first line that each of the programs says on standard error.
+/// Receives the first line that each program writes to standard error.
 fn first_words(children: &mut [Child]) -> Receiver<String> {
     let (sender, words) = channel();
     for child in children {
@@ -39,7 +39,7 @@ fn of_changes_at_the_same_time_none_is_lost() {
         let keys = if at < PROGRAMS { lines(&format!("new {at}"), 0..1000) } else { lines("old", 0..500) };
         child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
     }
-    // No input has ended: one program has the filter, all others wait for it.
+    // No input has ended: one program holds the filter, and all others wait for it.
     (0..PROGRAMS).for_each(|_| somebody_waits(&words));
     for child in &mut children {
         drop(child.stdin.take());

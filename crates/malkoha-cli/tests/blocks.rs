@@ -1,12 +1,11 @@
-//! Inputs that are read in many blocks and stored in many batches: the same answers as in one.
+//! Inputs that are read in many blocks and stored in many batches give the same answers as in one.
 
 use crate::common::{Blocks, Scene, ends_by_itself, lines};
 use std::collections::HashSet;
 use std::io::Write;
 use std::time::Duration;
 
-/// Lines of all lengths around that of a block, empty ones and some that come again; no line end behind the
-/// last.
+/// Lines of all lengths around that of a block, empty ones and some repeated ones; the last has no line end.
 fn text() -> String {
     let long = |length: usize| "x".repeat(length) + &length.to_string() + "\n";
     let around: String = (0..130).map(|i| long(i * 5)).collect();
@@ -42,7 +41,7 @@ fn lines_that_cross_blocks_are_whole() {
             run(&format!("build -o f.malkoha --keys 10k --rate 1e-9 {name}")).ok();
             assert!(scene.read("f.malkoha") == whole, "{name}, {case}");
         }
-        // Printed lines have an end, also the last of a file.
+        // Every printed line has an end, even the last of a file.
         assert!(run("query f.malkoha text other").ok() == text.clone() + "\n", "{case}");
         assert!(run("query -v f.malkoha text other").ok() == other, "{case}");
         assert!(

@@ -86,7 +86,8 @@ fn keys_come_and_go() {
     assert_eq!(scene.files(), ["f.malkoha", "new.txt", "old.txt"]);
 }
 
-/// Removes half of the keys of a filter of a rate of 1 %, and says how many of the others are still found.
+/// Removes half of the keys of a filter with a rate of 1 %, and returns how many of the others are still
+/// found.
 fn found_after_removals(scene: &Scene, options: &str) -> usize {
     scene.write("kept.txt", lines("key", 0..20_000));
     scene.write("gone.txt", lines("key", 20_000..40_000));

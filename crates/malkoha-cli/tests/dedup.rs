@@ -63,7 +63,7 @@ fn without_a_number_of_lines_the_filter_grows() {
 fn a_window_forgets_in_constant_memory() {
     let scene = Scene::new("dedup-window");
     let line = |number: u32| lines("line", number..number + 1);
-    // A line comes again after 700 others, inside the window, and after 1500 others, when it is forgotten.
+    // A line is repeated after 700 others, inside the window, and after 1500 others, when it is forgotten.
     let text = [line(0), lines("a", 0..700), line(0), lines("b", 0..1500), line(0)].concat();
     let expected = [line(0), lines("a", 0..700), lines("b", 0..1500), line(0)].concat();
     assert!(scene.run_with("dedup -q --rate 1e-9 --window 1000", text).ok() == expected);

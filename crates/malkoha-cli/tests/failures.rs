@@ -57,7 +57,7 @@ fn verify_checks_all_files_and_names_the_damaged_ones() {
     let ran = scene.run("verify a.malkoha sound.malkoha b.malkoha");
     assert!(ran.out.contains("sound.malkoha: sound"), "{ran}");
     ran.fails(&["2 of 3 files are not sound: a.malkoha, b.malkoha"]);
-    // Nobody reads what is sound: what is damaged still counts.
+    // Nobody reads the list of sound files; damaged ones still count.
     let mut child = scene.spawn("verify sound.malkoha sound.malkoha a.malkoha");
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(2));
@@ -70,7 +70,7 @@ fn what_is_no_filter_is_not_overwritten() {
     scene.write("keys.txt", &text);
     scene.write("other.txt", &text);
     scene.run("build -o keys.txt keys.txt").fails(&["keys.txt is an input", "-o"]);
-    scene.run("build -o ./keys.txt other.txt").fails(&["is no filter", "-o"]);
+    scene.run("build -o ./keys.txt other.txt").fails(&["is not a filter", "-o"]);
     let input = std::fs::File::open(scene.path("keys.txt")).unwrap();
     let output = scene.command("build --keys 100 -o keys.txt").stdin(input).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

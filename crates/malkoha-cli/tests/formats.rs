@@ -3,7 +3,7 @@
 use crate::common::{Scene, lines};
 use std::io::Write;
 
-/// Forms in which files are compressed.
+/// Compression formats.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Gzip,
@@ -13,7 +13,7 @@ enum Form {
 }
 
 impl Form {
-    /// A text in this form, written by the crates that the program reads it with.
+    /// Compresses a text with the crates that the program reads it with.
     fn of(self, text: &str) -> Vec<u8> {
         let text = text.as_bytes();
         match self {
@@ -50,7 +50,7 @@ fn compression_is_recognised_by_content() {
     for form in [Form::Gzip, Form::Zstd, Form::Xz, Form::Bzip2] {
         let (a, b) = (form.of(&first), form.of(&second));
         assert!(a.len() < first.len() / 2, "{form:?} compresses");
-        // Two members in one file, as bgzip and cat make them; the name says nothing.
+        // Two members in one file, as bgzip and cat make them; the name has no extension.
         scene.write("keys", [a.clone(), b].concat());
         scene.run("build -o g.malkoha keys").ok();
         assert!(scene.read("f.malkoha") == scene.read("g.malkoha"), "{form:?}");
@@ -119,7 +119,7 @@ fn dna_words_of_fasta_and_fastq() {
     for k in [5, 31, 57] {
         scene.run(&format!("build -o f.malkoha --kmer {k} --rate 1e-6 genome.fa")).ok();
         let words = (genome.len() + 1 - k).to_string();
-        // k is in the file: nobody has to repeat it. The other strand has the same words.
+        // k is in the file and need not be repeated. The other strand has the same words.
         assert_eq!(scene.run("query -c f.malkoha read.fq").ok().trim(), words, "k = {k}");
         let absent = scene.run("query -v -c f.malkoha genome.fa").out;
         assert_eq!(absent.trim(), "0", "k = {k}");

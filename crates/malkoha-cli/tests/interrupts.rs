@@ -13,8 +13,8 @@ fn send(signal: &str, child: &Child) {
     sent.expect("there is a program that sends signals");
 }
 
-/// Starts the program with the signals as they are at first: whoever runs the tests, such as a shell in the
-/// background, may ignore some, and programs keep ignoring what they were started with.
+/// Starts the program with default signal handling: the process that runs the tests, such as a shell in the
+/// background, may ignore some signals, and child processes inherit that.
 fn spawn(scene: &Scene, args: &str) -> Child {
     let mut command = Command::new("env");
     command.args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_malkoha")]);
@@ -77,8 +77,7 @@ fn a_signal_that_is_ignored_stays_ignored() {
 fn a_save_that_has_begun_ends_before_the_signal_acts() {
     let scene = Scene::new("save");
     let temporary = || scene.files().into_iter().find(|name| name.starts_with(".malkoha"));
-    // The larger the filter, the longer its save, and the surer it is that a signal comes in the middle of
-    // it.
+    // The larger the filter, the longer its save, and the likelier a signal arrives in the middle of it.
     for keys in ["20M", "80M", "320M"] {
         let mut child = spawn(&scene, &format!("build -q -o f.malkoha --keys {keys} -"));
         child.stdin.take().unwrap().write_all(b"owl\neagle\n").unwrap();

@@ -1,4 +1,4 @@
-//! What README.md and docs/PROGRAM.md show of the program, run as it stands there.
+//! Runs the program as README.md and docs/PROGRAM.md show it.
 #![cfg(unix)]
 
 use crate::common::Scene;
@@ -8,7 +8,7 @@ use std::process::Command;
 const README: &str = include_str!("../../../README.md");
 const PROGRAM: &str = include_str!("../../../docs/PROGRAM.md");
 
-/// The first block of shell commands of a section.
+/// Returns the first block of shell commands of a section.
 fn commands(section: &str) -> Vec<&'static str> {
     let (_, section) = README.split_once(&format!("\n## {section}\n")).expect("there is such a section");
     let (_, block) = section.split_once("```sh\n").expect("the section has a block of commands");

@@ -1,5 +1,5 @@
-//! The tests of the program in one program of their own, which is compiled once. Every file is a module:
-//! `cargo test -p malkoha-cli --test suite dedup::` runs those of `dedup.rs`.
+//! All tests of the program in one test program, which is compiled once. Every file is a module: `cargo test
+//! -p malkoha-cli --test suite dedup::` runs those of `dedup.rs`.
 
 mod common;
 
@@ -14,7 +14,7 @@ mod key_formats;
 mod plan_and_demo;
 mod readme;
 
-/// A file that is not named here or in the manifest would never be run.
+/// A file that is not declared here or in the manifest would never be run.
 #[test]
 fn every_file_beside_this_one_is_run() {
     let (suite, manifest) = (include_str!("suite.rs"), include_str!("../Cargo.toml"));

@@ -1,4 +1,4 @@
-//! `malkoha add`: more keys for a filter, in place.
+//! `malkoha add`: adds keys to a filter, in place.
 
 use anyhow::Result;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &AddArgs) -> Result<Outcome> {
         let path = args.filter.display();
         if is_full(&error) {
             error.context(format!(
-                "{path} has no room for all of these keys and is as it was; build a larger filter"
+                "{path} has no room for all of these keys and is unchanged; build a larger filter"
             ))
         } else {
             error

@@ -1,4 +1,4 @@
-//! `malkoha build`: the keys of files in a new filter.
+//! `malkoha build`: stores the keys of files in a new filter.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -19,13 +19,13 @@ use crate::tally::Tally;
 use crate::units::grouped;
 use crate::{filter_file, key_format, progress};
 
-/// Standard errors by which a filter is larger than the estimate of its keys.
+/// How many standard errors a filter is larger than the estimate of its keys.
 const STANDARD_ERRORS: f64 = 4.0;
 
 /// Keys that a growing filter takes before it grows.
 pub(crate) const FIRST_LINK: u64 = 1_000_000;
 
-/// What is to be built, from which inputs.
+/// What to build, and from which inputs.
 struct Build<'a> {
     args: &'a BuildArgs,
     inputs: Vec<PathBuf>,
@@ -71,14 +71,15 @@ impl Build<'_> {
         Ok((filter, tally))
     }
 
-    /// For a number of keys that the caller knows.
+    /// Builds a filter for a known number of keys.
     fn planned(&self, keys: u64) -> Result<(Filter, Tally)> {
         self.fill(self.spec(keys).build()?).map_err(|error| {
             if is_full(&error) {
                 let different =
                     if self.args.copies { "keys, or more copies of a key," } else { "different keys" };
                 let more = format!(
-                    "there are more {different} than --keys {keys} has room for; give more, or leave it out"
+                    "there are more {different} than --keys {keys} has room for; give a larger number, or \
+                     leave it out"
                 );
                 error.context(more)
             } else {
@@ -87,13 +88,13 @@ impl Build<'_> {
         })
     }
 
-    /// For streams, whose length nobody knows.
+    /// Builds a filter from streams, whose length is unknown.
     fn growing(&self) -> Result<(Filter, Tally)> {
         let filter = self.spec(FIRST_LINK).growing().build();
         self.fill(filter.context("a stream needs a filter that grows; give --keys, or another --kind")?)
     }
 
-    /// For files: they are counted first.
+    /// Builds a filter from files, which are counted first.
     fn estimated(&self) -> Result<(Filter, Tally)> {
         if self.args.copies {
             return self.counted();
@@ -104,19 +105,21 @@ impl Build<'_> {
         self.read_until_it_fits(keys.max(1))
     }
 
-    /// For files all of whose keys are stored: the number is known exactly.
+    /// Builds a filter from files all of whose keys are stored: their number is known exactly.
     fn counted(&self) -> Result<(Filter, Tally)> {
         let keys = self.with_source("counting", |source| self.count(source))?;
         self.fill(self.spec(keys.max(1)).build()?).map_err(|error| {
             if is_full(&error) {
-                error.context("some keys come more often than copies can be stored; leave out --copies, or give every key once")
+                error.context(
+                    "some keys occur more often than copies fit; leave out --copies, or give each once",
+                )
             } else {
                 error
             }
         })
     }
 
-    /// Reads files into a filter for so many keys, and again into one twice as large if that was too small.
+    /// Reads files into a filter for this many keys, and again into one twice as large if that was too small.
     fn read_until_it_fits(&self, mut keys: u64) -> Result<(Filter, Tally)> {
         loop {
             match self.fill(self.spec(keys).build()?) {
@@ -132,21 +135,21 @@ impl Build<'_> {
         }
     }
 
-    /// The number of keys.
+    /// Counts the keys.
     fn count(&self, source: Source) -> Result<u64> {
         let mut keys = 0;
         self.each(source, |hashes| keys += hashes.len() as u64)?;
         Ok(keys)
     }
 
-    /// The number of different keys.
+    /// Estimates the number of distinct keys.
     fn estimate(&self, source: Source) -> Result<f64> {
         let mut counter = HyperLogLog::new();
         self.each(source, |hashes| counter.add(hashes))?;
         Ok(counter.estimate())
     }
 
-    /// Shows the hashes of all keys, in the order of the input.
+    /// Passes on the hashes of all keys, in the order of the input.
     fn each(&self, source: Source, mut look: impl FnMut(&[KeyHash])) -> Result<()> {
         let (keying, hasher) = (source.keying(), KeyHasher::new(Spec::DEFAULT_SEED));
         let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.keys.read(block, keying, &hasher);

@@ -1,4 +1,4 @@
-//! `malkoha completions`: completions for a shell, from the declarations of the arguments.
+//! `malkoha completions`: prints completions for a shell, generated from the declarations of the arguments.
 
 use anyhow::Result;
 use clap::CommandFactory;

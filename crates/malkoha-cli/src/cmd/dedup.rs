@@ -1,4 +1,4 @@
-//! `malkoha dedup`: the first occurrence of every line, in order.
+//! `malkoha dedup`: prints the first occurrence of every line, in order.
 
 use std::time::Instant;
 

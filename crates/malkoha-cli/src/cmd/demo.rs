@@ -1,4 +1,4 @@
-//! `malkoha demo`: every kind of filter under the same keys, predicted beside measured.
+//! `malkoha demo`: every kind of filter with the same keys, predicted beside measured.
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::table::{Lines, Style};
 use crate::units::{grouped, rate_in_words, short_rate};
 
-/// What was measured of one kind.
+/// The measurements of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) kind: Kind,
@@ -35,7 +35,7 @@ pub(crate) struct Measured {
 /// Keys of the sample that are hashed and stored at a time.
 const SAMPLE_BATCH: u64 = 1 << 20;
 
-/// What the numbers are called.
+/// The names of the numbers.
 const COLUMNS: [&str; 8] =
     ["bits/key", "predicted", "measured", "load", "insert", "bulk", "present", "absent"];
 
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Measures all kinds, and shows each row when it is known.
+/// Measures all kinds, and shows each row as soon as it is known.
 fn show(args: &DemoArgs, threads: usize, out: &mut Output) -> Result<Vec<Measured>> {
     let keys: Vec<u64> = (0..args.keys).collect();
     let strangers: Vec<u64> = (args.keys..2 * args.keys).collect();
@@ -104,7 +104,7 @@ fn conclusion(args: &DemoArgs, filter: &Path, figure: &Path, start: Instant) -> 
     )
 }
 
-/// Shows what is being measured, where somebody watches.
+/// Shows what is being measured, if standard error is a terminal.
 fn progress(what: &str) {
     let mut terminal = io::stderr();
     if terminal.is_terminal() {
@@ -112,7 +112,7 @@ fn progress(what: &str) {
     }
 }
 
-/// Saves the recommended filter with the same keys, written as decimal numbers, one to a line.
+/// Saves the recommended filter with the same keys, written as decimal numbers, one per line.
 fn save_sample(args: &DemoArgs, path: &Path, threads: usize) -> Result<()> {
     let mut filter = Spec::new(args.keys, args.rate).key_format(KeyFormat::Bytes).threads(threads).build()?;
     let (hasher, mut text) = (*filter.hasher(), Vec::new());
@@ -130,7 +130,7 @@ fn save_sample(args: &DemoArgs, path: &Path, threads: usize) -> Result<()> {
     filter_file::save(&filter, path)
 }
 
-/// Builds a filter in two ways, asks it for every key and for as many strangers.
+/// Builds a filter in two ways, and looks up every key and as many strangers.
 fn measure(spec: &Spec, keys: &[u64], strangers: &[u64], threads: usize) -> Result<Measured> {
     let mut single = spec.build()?;
     let start = Instant::now();
@@ -166,7 +166,7 @@ fn millions_per_second(keys: usize, start: Instant) -> f64 {
     keys as f64 / start.elapsed().as_secs_f64() / 1e6
 }
 
-/// How many keys the filter says it has, asked on several threads.
+/// Counts the keys that the filter reports, on several threads.
 fn count(filter: &Filter, keys: &[u64], threads: usize) -> usize {
     let found = |keys: &[u64]| {
         let mut answers = [false; 4096];
@@ -184,7 +184,7 @@ fn count(filter: &Filter, keys: &[u64], threads: usize) -> usize {
     })
 }
 
-/// A row of the table.
+/// Returns a row of the table.
 fn fields(row: &Measured) -> [String; 1 + COLUMNS.len()] {
     [
         row.kind.to_string(),

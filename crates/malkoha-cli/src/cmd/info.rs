@@ -1,4 +1,4 @@
-//! `malkoha info`: what a filter is and how full it is.
+//! `malkoha info`: shows what a filter is and how full it is.
 
 use anyhow::Result;
 use malkoha::{Filter, KeyFormat};

@@ -1,4 +1,4 @@
-//! `malkoha man`: the manual page, from the declarations of the arguments.
+//! `malkoha man`: prints the manual page, generated from the declarations of the arguments.
 
 use anyhow::Result;
 use clap::CommandFactory;

@@ -1,4 +1,4 @@
-//! `malkoha merge`: filters of equal geometry united into a new one, without their keys.
+//! `malkoha merge`: merges filters of equal geometry into a new one, without their keys.
 
 use anyhow::{Context, Result};
 

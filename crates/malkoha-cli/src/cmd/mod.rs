@@ -47,7 +47,7 @@ pub(crate) fn run(command: &Command) -> Result<Outcome> {
     }
 }
 
-/// The number of threads that was asked for, or that of the cores.
+/// Returns the requested number of threads, or the number of cores.
 fn threads(asked: Option<usize>) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     asked.unwrap_or_else(|| cores().min(MOST_THREADS))

@@ -1,4 +1,4 @@
-//! `malkoha plan`: what every kind of filter needs, from two of keys, rate and memory.
+//! `malkoha plan`: shows what every kind of filter needs, given two of keys, rate and memory.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::table::{Style, Table};
 use crate::units::{grouped, rate_in_words, short_bytes, short_rate};
 
-/// What was found out about every kind.
+/// The plan of every kind.
 struct Plan {
     offers: Vec<Geometry>,
     impossible: Vec<(Kind, malkoha::Error)>,
@@ -39,7 +39,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
         for (kind, why) in &plan.impossible {
             out.line(format_args!("  {kind} is not possible: {why}"))?;
         }
-        out.line("Lines are the cache lines that a lookup of an absent key reads. Filters with values do not grow.\n")?;
+        out.line(
+            "Lines are the cache lines read to look up an absent key. Filters with values do not grow.\n",
+        )?;
         out.line(format_args!("Recommended is {}", plan.why))?;
         out.line(plan.how(&args.needs))?;
         out.line(plan.staircase())?;
@@ -75,7 +77,7 @@ impl Plan {
         Ok(Self { offers, impossible, recommended: advice.geometry, why })
     }
 
-    /// What was asked for, and what is not to be had for less.
+    /// States what was requested, and the information limit.
     fn wish(&self, args: &PlanArgs) -> String {
         let keys = args.keys.map(|keys| format!("{} keys", grouped(keys)));
         let rate = args.rate.map(|rate| format!("a rate of at most {}", rate_in_words(rate)));
@@ -83,7 +85,7 @@ impl Plan {
         let wish: Vec<_> = [keys, rate, memory].into_iter().flatten().collect();
         let limit = theory::information_limit(-self.recommended.rate().log2());
         format!(
-            "{}; no filter with inserts and deletes can do with less than {limit:.2} bits per key{}\n",
+            "{}; no filter with inserts and deletes can use less than {limit:.2} bits per key{}\n",
             wish.join(", "),
             if args.rate.is_some() { "" } else { " at the recommended one's rate" }
         )
@@ -109,7 +111,7 @@ impl Plan {
         table
     }
 
-    /// How to get the recommended filter.
+    /// Says how to build the recommended filter.
     fn how(&self, needs: &[Need]) -> String {
         let best = &self.recommended;
         let (kind, keys, rate) = (best.kind(), best.keys(), best.rate());
@@ -120,14 +122,15 @@ impl Plan {
             )
         } else if needs.contains(&Need::Grow) {
             format!(
-                "Build it from a stream, for which it grows: ... | malkoha build -o FILE --kind {kind} --rate {rate} -"
+                "Build it from a stream, with which it grows: ... | malkoha build -o FILE --kind {kind} --rate \
+                 {rate} -"
             )
         } else {
             format!("Build it: malkoha build -o FILE --kind {kind} --keys {keys} --rate {rate} INPUT")
         }
     }
 
-    /// The memory of the classic filter around the planned number of keys, beside the recommended one.
+    /// Shows the memory of the classic filter around the planned number of keys, beside the recommended one.
     fn staircase(&self) -> String {
         let steps = self.steps();
         let most = steps.iter().map(|step| step.1.max(step.2)).max().unwrap_or(1);
@@ -147,7 +150,7 @@ impl Plan {
         )
     }
 
-    /// Keys, and the bytes of the classic and of the recommended filter for them.
+    /// Returns numbers of keys, each with the bytes of the classic and of the recommended filter.
     fn steps(&self) -> Vec<(u64, u64, u64)> {
         let best = &self.recommended;
         let bytes = |keys, kind| Spec::new(keys, best.rate()).kind(kind).plan().map(|plan| plan.bytes()).ok();

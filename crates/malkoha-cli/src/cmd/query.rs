@@ -1,4 +1,4 @@
-//! `malkoha query`: the keys that a filter may hold, or those that it certainly does not.
+//! `malkoha query`: prints the keys that a filter may hold, or those that it certainly does not.
 
 use anyhow::Result;
 

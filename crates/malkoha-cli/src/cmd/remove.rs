@@ -1,4 +1,4 @@
-//! `malkoha remove`: keys out of a filter, in place.
+//! `malkoha remove`: removes keys from a filter, in place.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! `malkoha verify`: every byte of filters.
+//! `malkoha verify`: checks every byte of filters.
 
 use anyhow::{Result, bail};
 
@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::units::{grouped, short_bytes};
 
 /// Runs the subcommand. Opening a filter checks its checksums and its whole content. All files are checked,
-/// whatever is found in one of them and whether or not anybody still reads.
+/// even if one is damaged or nobody reads the output any more.
 pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome> {
     let (mut out, mut read) = (Output::new(), true);
     let mut damaged = Vec::new();

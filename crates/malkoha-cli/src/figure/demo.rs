@@ -10,14 +10,14 @@ const WIDTH: f64 = 980.0;
 const ROW: f64 = 24.0;
 /// Where the first row begins.
 const TOP: f64 = 78.0;
-/// What stands below the last row.
+/// The space below the last row.
 const BELOW: f64 = 62.0;
 const CUCKOO: &str = "#5fbf9f";
 const BLOOM: &str = "#b4bcc8";
-/// The smallest of all.
+/// The colour of the smallest kind.
 const SMALLEST: &str = "#00805c";
 
-/// Draws three panels beside each other: bits per key, inserts, lookups.
+/// Draws three panels side by side: bits per key, inserts, lookups.
 pub(crate) fn draw(rows: &[Measured], keys: u64, rate: f64) -> String {
     let bottom = TOP + ROW * rows.len() as f64;
     let mut drawing = Drawing::new(WIDTH, bottom + BELOW);
@@ -50,12 +50,12 @@ pub(crate) fn draw(rows: &[Measured], keys: u64, rate: f64) -> String {
     drawing.finish()
 }
 
-/// The height at which the words of a row stand.
+/// Returns the height of the text of a row.
 fn middle(at: usize) -> f64 {
     TOP + ROW * at as f64 + 15.0
 }
 
-/// One number of every row, as bars.
+/// A panel that shows one number of every row as bars.
 struct Panel {
     left: f64,
     width: f64,

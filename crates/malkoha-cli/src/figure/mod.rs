@@ -3,7 +3,7 @@
 pub(crate) mod demo;
 pub(crate) mod plan;
 
-/// Moves heights apart, in order, until neighbours are at least `gap` from each other.
+/// Moves heights apart, keeping their order, until neighbours are at least `gap` apart.
 fn spread(heights: &mut [f64], gap: f64) {
     for at in 1..heights.len() {
         heights[at] = heights[at].max(heights[at - 1] + gap);

@@ -13,7 +13,7 @@ const COLOURS: [&str; Kind::USUAL.len()] = [
     "#cc79a7", "#a0527d", "#6d3a5c",
 ];
 
-/// The rates of the horizontal axis: 2 to minus these.
+/// The rates of the horizontal axis: 2 to the minus these.
 const EXPONENTS: (f64, f64) = (4.0, 20.0);
 
 /// A curve with its name.
@@ -24,7 +24,7 @@ struct Curve {
     points: Vec<(f64, f64)>,
 }
 
-/// Draws both panels, around so many keys and this rate.
+/// Draws both panels, around this number of keys and this rate.
 pub(crate) fn draw(keys: u64, rate: f64) -> String {
     let mut drawing = Drawing::new(980.0, 470.0);
     let against_rate = Kind::USUAL.iter().zip(COLOURS).map(|(&kind, colour)| {
@@ -62,7 +62,7 @@ pub(crate) fn draw(keys: u64, rate: f64) -> String {
     drawing.finish()
 }
 
-/// The bits per key of a kind over a range; gaps where there is no such filter are left out.
+/// Returns the bits per key of a kind over a range, without points where there is no such filter.
 fn curve(
     kind: Kind,
     colour: &'static str,
@@ -74,7 +74,7 @@ fn curve(
     Curve { name: kind.to_string(), colour, dash, points: points.collect() }
 }
 
-/// What no filter with inserts and deletes can do without.
+/// Returns the information limit of filters with inserts and deletes.
 fn limit(range: impl Iterator<Item = f64>, k: impl Fn(f64) -> f64) -> Curve {
     let points = range.map(|x| (x, theory::information_limit(k(x)))).collect();
     Curve { name: "limit".to_owned(), colour: "#000", dash: "2 3", points }

@@ -7,15 +7,15 @@ use memchr::memrchr;
 use super::fastx::without_return;
 use super::{ends, kmers};
 
-/// How keys lie in a block.
+/// How keys are laid out in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keying {
-    /// Strings of bytes with this byte behind each; behind the last it may be missing. A carriage return
+    /// Strings of bytes, each followed by this byte, which may be missing after the last. A carriage return
     /// before a line end is not part of the key.
     Strings(u8),
     /// Integers of 8 bytes, least significant byte first.
     Numbers,
-    /// DNA words of this length in sequences that each end with a line end.
+    /// DNA words of this length, in sequences that each end with a line end.
     Words(u32),
 }
 
@@ -23,15 +23,15 @@ pub(crate) enum Keying {
 const NUMBER: usize = 8;
 
 impl Keying {
-    /// Where a block that is not the last may end so that no key is cut in two, and where the next one
-    /// begins; `None` if there is no whole key yet. No string ends before `fresh`, so that long ones are not
+    /// Returns where a block that is not the last may end so that no key is split, and where the next one
+    /// begins; `None` if there is no whole key yet. No string ends before `fresh`, so long ones are not
     /// searched again and again.
     pub(super) fn cut(self, data: &[u8], fresh: usize) -> Option<(usize, usize)> {
         match self {
             Self::Strings(end) => memrchr(end, &data[fresh..]).map(|at| (fresh + at + 1, fresh + at + 1)),
             Self::Numbers => Some(data.len() / NUMBER * NUMBER).filter(|end| *end > 0).map(|end| (end, end)),
             Self::Words(k) => {
-                // The next block begins with the letters of which words may still be made.
+                // The next block begins with the letters that may still become part of words.
                 let letters = data.len() - memrchr(b'\n', data).map_or(0, |at| at + 1);
                 let kept = letters.min(k as usize - 1);
                 Some((data.len(), data.len() - kept)).filter(|_| data.len() > kept)
@@ -44,18 +44,18 @@ impl Keying {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
     pub(crate) hashes: Vec<KeyHash>,
-    /// The place behind each key and its separator.
+    /// The position after each key and its separator.
     pub(crate) ends: Vec<u32>,
     /// DNA words that were left out because of letters other than ACGT.
     pub(crate) skipped: u64,
 }
 
 impl Keys {
-    /// Replaces the content by the keys of a block, all hashed.
+    /// Replaces the content with the keys of a block, all hashed.
     ///
     /// # Panics
     ///
-    /// If the block is longer than 4 GiB; the source makes none.
+    /// If the block is longer than 4 GiB; the source never makes such blocks.
     pub(crate) fn read(&mut self, data: &[u8], keying: Keying, hasher: &KeyHasher) {
         let Self { hashes, ends, skipped } = self;
         hashes.clear();
@@ -90,8 +90,8 @@ impl Keys {
         }
     }
 
-    /// Hands on the text of the keys of a block that are wanted, with what separates them: neighbours at
-    /// once, but DNA words, which overlap, one to a line.
+    /// Passes on the text of the wanted keys of a block with their separators: neighbours at once, but DNA
+    /// words, which overlap, one per line.
     pub(crate) fn each_text(
         &self,
         data: &[u8],
@@ -119,7 +119,7 @@ impl Keys {
     }
 }
 
-/// A place in a block.
+/// Converts a position in a block to 32 bits.
 fn offset(place: usize) -> u32 {
     u32::try_from(place).expect("blocks are shorter than 4 GiB")
 }
@@ -130,19 +130,19 @@ mod tests {
 
     fn keys(data: &[u8], keying: Keying) -> Keys {
         let mut keys = Keys::default();
-        // What was there before must not matter.
+        // The previous content must not matter.
         keys.read(b"other\nkeys", Keying::Strings(b'\n'), &KeyHasher::new(1));
         keys.read(data, keying, &KeyHasher::new(0));
         keys
     }
 
-    /// The texts of the keys, one after the other.
+    /// Returns the texts of the keys, one after the other.
     fn texts(data: &[u8], keying: Keying) -> Vec<String> {
         let keys = keys(data, keying);
         (0..keys.ends.len()).map(|at| wanted(data, keying, |key| key == at)).collect()
     }
 
-    /// The text of the keys that are wanted.
+    /// Returns the text of the wanted keys.
     fn wanted(data: &[u8], keying: Keying, wanted: impl Fn(usize) -> bool) -> String {
         let (keys, mut text) = (keys(data, keying), String::new());
         let take = |part: &[u8]| {

@@ -12,12 +12,13 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 /// Bytes that are enough to tell all formats apart.
 const MAGIC: usize = 6;
 
-/// KiB that the decoder of xz may take: enough for what `xz -9` writes.
+/// KiB that the xz decoder may use: enough for the output of `xz -9`.
 const XZ_MEMORY_KIB: u32 = 256 << 10;
 
-/// The content of an input: decompressed if it begins as gzip, zstd, xz or bzip2 do, otherwise as it is.
+/// Returns the content of an input: decompressed if it begins like gzip, zstd, xz or bzip2, otherwise
+/// unchanged.
 ///
-/// Behind a pointer, so that the decoders are compiled once; they read 64 KiB at a time.
+/// The result is behind a pointer, so that the decoders are compiled once; they read 64 KiB at a time.
 pub(super) fn decoded(mut raw: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::new();
     raw.by_ref().take(MAGIC as u64).read_to_end(&mut magic)?;
@@ -50,7 +51,7 @@ impl Form {
             [0x1F, 0x8B, 8, ..] => Self::Gzip,
             [b'B', b'Z', b'h', b'1'..=b'9', b'1' | 0x17, ..] => Self::Bzip2,
             [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
-            // A frame, or one that is to be skipped before it.
+            // A frame, or a skippable frame before it.
             [0x28, 0xB5, 0x2F, 0xFD, ..] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Self::Zstd,
             _ => Self::Plain,
         }

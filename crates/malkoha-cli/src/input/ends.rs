@@ -1,8 +1,7 @@
-//! Where strings end: all places of a byte, 64 bytes at a time.
+//! Finds where strings end: all positions of a byte, 64 bytes at a time.
 //!
-//! A search that is called anew for every line spends more on calls than on lines of common length. Here a
-//! word of 64 bits says for 64 bytes at once which of them are separators, and the ends are the bits that are
-//! set.
+//! A search that is called for every line spends more time on calls than on lines of common length. Here a
+//! 64-bit word tells for 64 bytes at once which of them are separators, and the set bits are the ends.
 
 /// One in every byte, and all bits but the highest of every byte.
 const ONES: u64 = u64::from_le_bytes([1; 8]);
@@ -11,7 +10,7 @@ const LOW: u64 = u64::from_le_bytes([0x7F; 8]);
 /// Moves the lowest bits of eight bytes to the highest byte, in order.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
-/// Calls `found` with the place behind every `separator`, in order.
+/// Calls `found` with the position after every `separator`, in order.
 #[inline]
 pub(super) fn each(separator: u8, data: &[u8], mut found: impl FnMut(usize)) {
     let (chunks, rest) = data.as_chunks::<64>();
@@ -28,7 +27,7 @@ pub(super) fn each(separator: u8, data: &[u8], mut found: impl FnMut(usize)) {
     }
 }
 
-/// A bit for every byte: whether it is a separator.
+/// Returns a bit for every byte: whether it is a separator.
 #[inline]
 fn marks(separator: u8, chunk: &[u8; 64]) -> u64 {
     let pattern = ONES * u64::from(separator);
@@ -51,8 +50,7 @@ mod tests {
     fn ends_are_those_that_one_byte_at_a_time_finds() {
         let mut state = 1u64;
         for separator in [b'\n', 0, 0x7F, 0x80, 0xFF] {
-            // Bytes that differ from the separator in one bit or by one are those that a wrong carry would
-            // mistake.
+            // A wrong carry would mistake bytes that differ from the separator in one bit or by one.
             let near = [separator, separator ^ 0x80, separator ^ 1, separator.wrapping_add(1), 0x01, 0xFF];
             for length in (0..200).chain([1000]) {
                 let data: Vec<u8> = (0..length)

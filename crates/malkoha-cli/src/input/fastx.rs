@@ -1,11 +1,11 @@
-//! FASTA and FASTQ: from records to their sequences, each with a line end behind it.
+//! FASTA and FASTQ: from records to their sequences, each followed by a line end.
 //!
 //! Both are state machines that take the file in pieces of any size.
 
 use anyhow::{Result, bail};
 use memchr::memchr;
 
-/// What a piece of a file is made of.
+/// A parser that is fed a file in pieces.
 #[derive(Clone, Debug)]
 pub(super) enum Fastx {
     Fasta(Fasta),
@@ -21,7 +21,7 @@ impl Fastx {
         }
     }
 
-    /// The file has ended.
+    /// Ends the file.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Fasta(fasta) => fasta.end_record(out),
@@ -34,7 +34,7 @@ impl Fastx {
 /// Sequences over several lines, each after a line that begins with `>`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fasta {
-    /// Whether a record has begun, and so a sequence is to end.
+    /// Whether a record has begun, so that a sequence must end.
     in_record: bool,
     in_header: bool,
     inside_line: bool,
@@ -48,7 +48,7 @@ impl Fasta {
                 (self.in_record, self.in_header) = (true, true);
             }
             if !self.in_record && !first.is_ascii_whitespace() {
-                bail!("this is not FASTA: it does not begin with >; tell with --format what it is");
+                bail!("this is not FASTA: it does not begin with >; give the format with --format");
             }
             let end = memchr(b'\n', piece);
             let line = &piece[..end.unwrap_or(piece.len())];
@@ -75,12 +75,12 @@ impl Fasta {
 pub(super) struct Fastq {
     /// Lines read.
     lines: u64,
-    /// The part of the present line that was in pieces before.
+    /// The part of the current line that was in earlier pieces.
     line: Vec<u8>,
     sequence: usize,
 }
 
-/// The longest line; longer ones are not what this format is for.
+/// The longest line; this format is not meant for longer ones.
 const MOST_LINE: usize = 256 << 20;
 
 impl Fastq {
@@ -107,10 +107,10 @@ impl Fastq {
         let number = self.lines + 1;
         let begins = |mark: u8| line.first() == Some(&mark);
         match self.lines % 4 {
-            // Empty lines between records and at the end do no harm.
+            // Empty lines between records and at the end are harmless.
             0 if line.is_empty() => return Ok(()),
             0 if !begins(b'@') => {
-                bail!("line {number} is not FASTQ: a record begins with @; tell with --format what it is")
+                bail!("line {number} is not FASTQ: a record begins with @; give the format with --format")
             }
             1 => {
                 out.extend_from_slice(line);
@@ -143,7 +143,7 @@ impl Fastq {
     }
 }
 
-/// A line without the carriage return of other systems.
+/// Returns a line without the carriage return of other systems.
 #[inline]
 pub(super) fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
@@ -153,7 +153,7 @@ pub(super) fn without_return(line: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// The sequences of a text, given in pieces of every size: always the same.
+    /// Returns the sequences of a text, after checking that pieces of every size give the same.
     fn sequences(start: &Fastx, text: &str) -> Result<String> {
         let in_pieces = |size: usize| {
             let (mut fastx, mut out) = (start.clone(), Vec::new());

@@ -1,7 +1,8 @@
-//! Inputs that may be idle for ever, such as terminals and pipes, read so that whoever waits for them can
-//! stop waiting.
+//! Inputs that may be idle forever, such as terminals and pipes, read so that a waiting thread can stop
+//! waiting.
 //!
-//! A thread of its own sits in the system call that nobody can end; everybody else waits for what it sends.
+//! A separate thread blocks in the system call, which nobody can end; the other threads wait for what it
+//! sends.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -15,15 +16,15 @@ const PIECE: usize = 64 << 10;
 /// Pieces that may wait.
 const WAITING: usize = 4;
 
-/// The time between two looks at whether anybody still wants the input; only while nothing comes.
+/// The time between two checks whether anybody still wants the input; only while nothing arrives.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Says that nobody wants the input any more.
+/// Signals that nobody wants the input any more.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on reading ends with an error instead of waiting.
+    /// Makes reading end with an error instead of waiting.
     pub(crate) fn now(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -33,10 +34,10 @@ impl Stop {
     }
 }
 
-/// An input that is read by a thread of its own.
+/// An input that is read by its own thread.
 pub(super) struct Idle {
     pieces: Receiver<io::Result<Vec<u8>>>,
-    /// The present piece, and how much of it was read.
+    /// The current piece, and how much of it was read.
     piece: Vec<u8>,
     read: usize,
     stop: Stop,

@@ -1,19 +1,19 @@
 //! DNA words of length k, each as the smaller of itself and its reverse complement.
 //!
-//! Letters count A 0, C 1, G 2, T 3, in either case. Up to k = 31 a word is the number that its letters make,
-//! two bits each, the first letter highest, and is hashed as a number; longer words are hashed as their
-//! letters in upper case. The smaller word by number is also the smaller by letters.
+//! Letters have the values A 0, C 1, G 2, T 3, in either case. Up to k = 31 a word is a number of two bits
+//! per letter, the first letter highest, and is hashed as a number; longer words are hashed as upper-case
+//! text. The smaller word by number is also the smaller by letters.
 
 use malkoha::{KeyFormat, KeyHash, KeyHasher};
 
 /// The longest word that is a number.
 const MOST_PACKED: u32 = 31;
 
-/// What stands for letters that are none of ACGT, and for the end of a sequence.
+/// The value of letters other than ACGT, and of the end of a sequence.
 const OTHER: u8 = 4;
 const END: u8 = 5;
 
-/// The number of every letter.
+/// The value of every letter.
 const CODES: [u8; 256] = {
     let mut codes = [OTHER; 256];
     let letters = *b"ACGTacgt";
@@ -26,19 +26,19 @@ const CODES: [u8; 256] = {
     codes
 };
 
-/// The upper half of the seeds that filters of DNA words had when their files were of version 1, which has no
-/// other place for k; the lower half is k.
+/// The upper half of the seed of a filter of DNA words in a file of version 1, which has no other field for
+/// k; the lower half is k.
 const SEED: u64 = (u32::from_le_bytes(*b"kmer") as u64) << 32;
 
-/// The k of such a filter, from its seed; `None` if its keys are no DNA words.
+/// Returns the k of such a filter from its seed; `None` if its keys are not DNA words.
 pub(crate) fn of_seed(seed: u64) -> Option<u32> {
     #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
     let k = seed as u32;
     (seed & !0xFFFF_FFFF == SEED && (1..=KeyFormat::MOST_K).contains(&k)).then_some(k)
 }
 
-/// Calls `found` with the hash of every word of sequences that each end with a line end, and with the place
-/// just behind the word. Returns the number of words that were skipped because of other letters.
+/// Calls `found` with the hash of every word of sequences that each end with a line end, and with the
+/// position after the word. Returns the number of words that were skipped because of other letters.
 pub(super) fn each(
     sequences: &[u8],
     k: u32,
@@ -68,12 +68,12 @@ fn complement(letter: u8) -> u8 {
     }
 }
 
-/// Words as numbers: both strands roll along, one letter at a time.
+/// Finds words as numbers, rolling both strands along one letter at a time.
 fn each_packed(sequences: &[u8], k: u32, mut found: impl FnMut(u64, usize)) -> u64 {
     let mask = (1u64 << (2 * k)) - 1;
     let top = 2 * (k - 1);
     let (mut forward, mut reverse) = (0u64, 0u64);
-    // Letters since the sequence began, and since the last one that is none of ACGT.
+    // Letters since the sequence began, and since the last one other than ACGT.
     let (mut letters, mut good) = (0u64, 0u64);
     let mut skipped = 0;
     for (at, &letter) in sequences.iter().enumerate() {
@@ -100,7 +100,7 @@ fn each_packed(sequences: &[u8], k: u32, mut found: impl FnMut(u64, usize)) -> u
     skipped
 }
 
-/// Only the places behind words.
+/// Finds only the positions after words.
 fn each_run(sequences: &[u8], k: u32, mut found: impl FnMut(usize)) -> u64 {
     let (mut letters, mut good, mut skipped) = (0u32, 0u32, 0);
     for (at, &letter) in sequences.iter().enumerate() {
@@ -124,7 +124,7 @@ fn each_run(sequences: &[u8], k: u32, mut found: impl FnMut(usize)) -> u64 {
 mod tests {
     use super::*;
 
-    /// The words by the definition, one window at a time.
+    /// Returns the words by definition, one window at a time.
     fn naive(sequences: &str, k: usize) -> (Vec<String>, u64) {
         let (mut words, mut skipped) = (Vec::new(), 0);
         for sequence in sequences.lines() {
@@ -144,7 +144,7 @@ mod tests {
         word.bytes().fold(0, |number, letter| number * 4 + u64::from(CODES[usize::from(letter)]))
     }
 
-    /// Sequences of pseudo-random letters, some of which are N.
+    /// Returns sequences of pseudo-random letters, some of which are N.
     fn sequences() -> String {
         let mut state = 1u64;
         let letters = (0..2000).map(|_| {

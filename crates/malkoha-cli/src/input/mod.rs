@@ -1,7 +1,7 @@
-//! Keys from files: decompressed, cut into blocks of whole keys, hashed.
+//! Keys from files: decompressed, split into blocks of whole keys, hashed.
 //!
 //! ```text
-//!   idle.rs     terminals and pipes, for which nobody waits longer than needed
+//!   idle.rs     terminals and pipes, which may be idle
 //!   decode.rs   gz, zst, xz, bz2 by content
 //!   fastx.rs    FASTA and FASTQ to sequences
 //!   source.rs   inputs to blocks of whole keys
@@ -22,17 +22,17 @@ pub(crate) use block::Keys;
 pub(crate) use source::Source;
 use source::is_standard_input;
 
-/// The inputs, of which none means standard input.
+/// Returns the inputs; no input means standard input.
 pub(crate) fn or_standard_input(inputs: &[PathBuf]) -> Vec<PathBuf> {
     if inputs.is_empty() { vec![PathBuf::from("-")] } else { inputs.to_vec() }
 }
 
-/// Whether all inputs can be read a second time.
+/// Returns whether all inputs can be read a second time.
 pub(crate) fn can_be_read_again(inputs: &[PathBuf]) -> bool {
     inputs.iter().all(|path| !is_standard_input(path) && path.is_file())
 }
 
-/// The bytes of all inputs together; `None` if that is not known.
+/// Returns the bytes of all inputs together; `None` if unknown.
 pub(crate) fn bytes(inputs: &[PathBuf]) -> Option<u64> {
     if !can_be_read_again(inputs) {
         return None;

@@ -14,22 +14,22 @@ use super::idle::{Idle, Stop};
 use crate::adjustable::Adjustable;
 use crate::cli::Format;
 
-/// Bytes that are read at a time: with the hashes of its keys a block fits the L2 cache of common CPUs.
+/// Bytes that are read at a time: with the hashes of its keys, a block fits in the L2 cache of common CPUs.
 const BLOCK: Adjustable = Adjustable { size: 128 << 10, name: "MALKOHA_BLOCK_BYTES" };
 
-/// The longest key. Longer ones mean that the format is not what it was said to be.
+/// The longest key. Longer ones mean that the input has another format than stated.
 const MOST_KEY: usize = 256 << 20;
 
-/// Reads inputs and cuts them into blocks.
+/// Reads inputs and splits them into blocks.
 pub(crate) struct Source {
-    /// Inputs that were not opened yet, the next one last.
+    /// Inputs that are not opened yet, the next one last.
     waiting: Vec<PathBuf>,
     format: Option<Format>,
     keying: Keying,
     open: Option<Open>,
-    /// What is kept of the last block for the next one.
+    /// The part of the last block that is kept for the next one.
     kept: Vec<u8>,
-    /// Room for what was read last, where it does not go to the block at once.
+    /// Buffer for what was read last, if it does not go directly into the block.
     piece: Vec<u8>,
     bar: ProgressBar,
     stop: Stop,
@@ -39,7 +39,7 @@ pub(crate) struct Source {
 struct Open {
     path: PathBuf,
     content: Box<dyn Read + Send>,
-    /// How sequences are found, for formats that have them; decided by the first piece.
+    /// The parser of sequences, for formats that have them; chosen by the first piece.
     fastx: Option<Fastx>,
     fresh: bool,
     /// Bytes that are read at a time.
@@ -47,7 +47,7 @@ struct Open {
 }
 
 impl Source {
-    /// The inputs, read in this way. Bytes read are shown on the bar.
+    /// Returns a source that reads the inputs in this way. Bytes read are shown on the bar.
     pub(crate) fn new(
         inputs: &[PathBuf],
         format: Option<Format>,
@@ -73,17 +73,17 @@ impl Source {
         }
     }
 
-    /// How keys lie in the blocks.
+    /// Returns how keys are laid out in the blocks.
     pub(crate) fn keying(&self) -> Keying {
         self.keying
     }
 
-    /// What ends the wait for an input that is idle.
+    /// Returns the handle that ends the wait for an idle input.
     pub(crate) fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Replaces the content of `block` by the next block; `false` if there is none.
+    /// Replaces the content of `block` with the next block; `false` if there is none.
     pub(crate) fn next(&mut self, block: &mut Vec<u8>) -> Result<bool> {
         block.clear();
         block.append(&mut self.kept);
@@ -105,8 +105,8 @@ impl Source {
                 }
                 match (self.keying, block.last()) {
                     (_, None) => continue,
-                    // Keys are written with what separates them: no file may glue its last to the next one's
-                    // first.
+                    // Keys are written with their separators: the last key of a file must not run into the
+                    // first of the next.
                     (Keying::Strings(separator), Some(last)) if *last != separator => block.push(separator),
                     _ => {}
                 }
@@ -119,7 +119,7 @@ impl Source {
             }
             if block.len() > MOST_KEY {
                 let path = name(&open.path);
-                bail!("{path}: a key is longer than 256 MiB; tell with --format what separates keys");
+                bail!("{path}: a key is longer than 256 MiB; give what separates keys with --format");
             }
         }
     }
@@ -141,8 +141,8 @@ impl Open {
         Ok(Self { path, content, fastx: None, fresh: true, block_bytes: BLOCK.get() })
     }
 
-    /// Appends what is read next to a block; `false` at the end. `piece` is room for bytes that are not yet
-    /// keys.
+    /// Appends what is read next to a block; `false` at the end. `piece` is a buffer for bytes that are not
+    /// yet keys.
     fn read(
         &mut self,
         piece: &mut Vec<u8>,
@@ -167,7 +167,7 @@ impl Open {
         Ok(!piece.is_empty())
     }
 
-    /// Appends what is read next, and says how many bytes that is; 0 at the end.
+    /// Appends what is read next, and returns the number of bytes; 0 at the end.
     fn append(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         let before = buffer.len();
         buffer.resize(before + self.block_bytes, 0);
@@ -182,7 +182,8 @@ impl Open {
     }
 }
 
-/// How sequences are found in a file that begins with this piece; `None` if its keys are no sequences.
+/// Returns the parser of sequences for a file that begins with this piece; `None` if its keys are not
+/// sequences.
 fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<Fastx>> {
     let fasta = || Some(Fastx::Fasta(Fasta::default()));
     let fastq = || Some(Fastx::Fastq(Fastq::default()));
@@ -203,12 +204,12 @@ fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<
     })
 }
 
-/// Whether an input is standard input.
+/// Returns whether an input is standard input.
 pub(super) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// An input as messages call it.
+/// Returns the name of an input in messages.
 fn name(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
 }

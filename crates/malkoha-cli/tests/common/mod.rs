@@ -1,4 +1,4 @@
-//! A scene for one test: an empty folder, and the built program in it.
+//! A scene for one test: an empty folder in which the built program runs.
 #![allow(dead_code, reason = "not every test uses everything")]
 
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A folder that is removed at the end.
 pub(crate) struct Scene(PathBuf);
 
-/// What a run of the program left behind.
+/// The result of a run of the program.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -38,7 +38,7 @@ impl Scene {
         std::fs::read(self.path(name)).unwrap()
     }
 
-    /// The names of all files, sorted.
+    /// Returns the names of all files, sorted.
     pub(crate) fn files(&self) -> Vec<String> {
         let names = std::fs::read_dir(&self.0).unwrap();
         let mut names: Vec<_> =
@@ -47,7 +47,7 @@ impl Scene {
         names
     }
 
-    /// The program with arguments separated by spaces, to be run in the folder.
+    /// Returns the program with arguments separated by spaces, ready to run in the folder.
     pub(crate) fn command(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_malkoha"));
         command.args(args.split_whitespace()).current_dir(&self.0).env_remove("NO_COLOR");
@@ -63,7 +63,7 @@ impl Scene {
         self.run_in_blocks(Blocks::default(), args, input)
     }
 
-    /// Runs the program with this standard input, in blocks and batches of other sizes than usual.
+    /// Runs the program with this standard input, with unusual sizes of blocks and batches.
     pub(crate) fn run_in_blocks(&self, blocks: Blocks, args: &str, input: impl AsRef<[u8]>) -> Ran {
         let mut child = blocks.spawn(self.command(args));
         let mut stdin = child.stdin.take().unwrap();
@@ -86,7 +86,7 @@ impl Scene {
     }
 }
 
-/// The sizes in which the program reads and stores, if not the usual ones.
+/// The sizes in which the program reads and stores, if not the default ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Blocks {
     pub(crate) bytes: Option<usize>,
@@ -109,7 +109,7 @@ impl Blocks {
     }
 }
 
-/// Waits for a program whose input is open and idle: it must end by itself, and soon.
+/// Waits for a program whose input is open and idle: it must end by itself and soon.
 #[track_caller]
 pub(crate) fn ends_by_itself(child: &mut Child) -> ExitStatus {
     let start = Instant::now();
@@ -138,14 +138,14 @@ impl std::fmt::Display for Ran {
 }
 
 impl Ran {
-    /// Success, and what was printed.
+    /// Checks for success, and returns what was printed.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self}");
         self.out
     }
 
-    /// An error whose message has all of these words.
+    /// Checks for an error whose message has all of these words.
     #[track_caller]
     pub(crate) fn fails(self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "{self}");
@@ -156,7 +156,7 @@ impl Ran {
     }
 }
 
-/// So many lines, each different.
+/// Returns numbered lines, each different.
 pub(crate) fn lines(name: &str, range: std::ops::Range<u32>) -> String {
     let mut text = String::new();
     for number in range {
