@@ -7,13 +7,13 @@ type Fast = fastbloom::BloomFilter<BuildMixer>;
 type Plain = bloomfilter::Bloom<u64>;
 type SplitBlock = sbbf_rs_safe::Filter;
 
-/// Bits per key of the split-block filter where it is not told a rate.
+/// Bits per key of the split-block filter where no rate is given.
 const SPLIT_BLOCK_BITS: usize = 16;
 
-/// More bits per key than this are not tried.
+/// The most bits per key that are tried.
 const MOST_SPLIT_BLOCK_BITS: usize = 80;
 
-/// The keys for which a plain Bloom filter at its best takes so many bytes.
+/// Returns the keys for which an optimal plain Bloom filter takes this many bytes.
 pub(crate) fn plain_keys(bytes: u64, rate: f64) -> u64 {
     whole(bytes as f64 * 8.0 * std::f64::consts::LN_2 / -rate.log2())
 }
@@ -23,7 +23,8 @@ pub(crate) fn fastbloom(keys: usize, rate: f64) -> Box<dyn Peer> {
 }
 
 pub(crate) fn bloomfilter(keys: usize, rate: f64) -> Box<dyn Peer> {
-    // The two halves key the two hashes and must differ: with equal ones the rate is 85 times too high.
+    // The two halves are the keys of the two hashes and must differ: if they are equal, the rate is 85 times
+    // too high.
     let seed = std::array::from_fn(|at| if at < 16 { 3 } else { 7 });
     Box::new(
         Plain::new_for_fp_rate_with_seed(keys, rate, &seed)
@@ -47,13 +48,13 @@ pub(crate) fn sbbf_keys(bytes: u64, rate: f64) -> u64 {
     bytes * 8 / split_block_bits(rate) as u64
 }
 
-/// The fewest whole bits per key, which is what the crate takes, whose rate is at most this one.
+/// Returns the fewest bits per key whose rate is at most this one; the crate takes whole bits.
 fn split_block_bits(rate: f64) -> usize {
     (1..MOST_SPLIT_BLOCK_BITS).find(|bits| split_block_rate(*bits) <= rate).unwrap_or(MOST_SPLIT_BLOCK_BITS)
 }
 
-/// The rate of blocks of eight words of 32 bits, in each of which a key sets one bit: the keys of a block are
-/// Poisson distributed.
+/// Returns the rate of blocks of eight 32-bit words, in each of which a key sets one bit. The keys per block
+/// are Poisson distributed.
 fn split_block_rate(bits_per_key: usize) -> f64 {
     let mean = 256.0 / bits_per_key as f64;
     let (mut share, mut unset, mut rate) = ((-mean).exp(), 1.0, 0.0);

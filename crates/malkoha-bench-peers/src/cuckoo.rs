@@ -5,15 +5,15 @@ use cuckoofilter::CuckooFilter;
 use crate::mixer::Mixer;
 use crate::{Peer, Refused, whole};
 
-/// The load that it reaches, but for bad luck.
+/// The load that it reaches, except with bad luck.
 const LOAD: f64 = 0.95;
 
-/// The keys that fill the largest table of not more than so many bytes.
+/// Returns the keys that fill the largest table of at most this many bytes.
 pub(crate) fn keys(bytes: u64, _rate: f64) -> u64 {
     whole(f64::from(bytes.max(1).ilog2()).exp2() * LOAD)
 }
 
-/// The rate is what 8 bits give, about 0.03.
+/// Returns an empty filter. The rate is that of 8 bits, about 0.03.
 pub(crate) fn cuckoofilter(keys: usize, _rate: f64) -> Box<dyn Peer> {
     Box::new(CuckooFilter::<Mixer>::with_capacity(keys))
 }

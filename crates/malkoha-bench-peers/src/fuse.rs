@@ -5,11 +5,11 @@ use xorf::{BinaryFuse8, BinaryFuse16, Filter};
 
 use crate::{Peer, Refused, whole};
 
-/// The keys for which fingerprints of so many bytes take about so many bytes together.
+/// Returns the keys for which a filter with fingerprints of this many bytes takes about this many bytes.
 pub(crate) fn keys<const FINGERPRINT_BYTES: u64>(bytes: u64, _rate: f64) -> u64 {
     let slots = (bytes / FINGERPRINT_BYTES) as f64;
-    // The slots per key of the crate. They change so slowly that the logarithm of the slots serves for that of the
-    // keys.
+    // The slots per key of the crate. They change so slowly that the logarithm of the slots can replace that
+    // of the keys.
     whole(slots / (0.875 + 0.25 * 1e6f64.ln() / slots.ln()).max(1.125))
 }
 
@@ -21,12 +21,12 @@ pub(crate) fn fuse16(_keys: usize, _rate: f64) -> Box<dyn Peer> {
     Box::new(Static::<BinaryFuse16> { filter: None })
 }
 
-/// A filter that does not exist before its keys are known.
+/// A filter that can only be built once its keys are known.
 struct Static<F> {
     filter: Option<F>,
 }
 
-/// What the two widths do not share by a trait of their crate.
+/// What the two widths have in common, without a trait in their crate.
 trait Fuse: Filter<u64> + Send + Sync + Sized {
     /// The rarely refused construction.
     fn build(keys: &[u64]) -> Option<Self>;

@@ -1,12 +1,12 @@
-//! Published filters of other authors behind one small trait.
+//! Published filters by other authors behind one small trait.
 //!
-//! Everything that an adapter does besides calling its crate is to loop over a slice, so that one virtual
-//! call serves many keys and the crate's own functions melt into the loop. All crates that let the caller
-//! choose the hash are given the same integer mixer (`mixer.rs`), so that comparisons are about tables and
-//! not about hashes; `bloomfilter` insists on `SipHash`, which its name here says.
+//! An adapter only loops over a slice and calls its crate, so that one virtual call handles many keys and the
+//! crate's own functions are inlined into the loop. All crates that let the caller choose the hash get the
+//! same integer mixer (`mixer.rs`), so that comparisons are about tables and not about hashes; `bloomfilter`
+//! insists on `SipHash`, as its name here shows.
 //!
-//! None of these crates answers for a slice of keys in one call, so peers are asked in one way only: one key
-//! after the other.
+//! None of these crates can look up a slice of keys in one call, so peers are queried in one way only: one
+//! key after the other.
 
 mod bloom;
 mod cuckoo;
@@ -18,12 +18,12 @@ use std::fmt;
 
 /// A filter of another crate.
 pub trait Peer: Send + Sync {
-    /// Stores every key, in order, and stops at the first that is refused.
+    /// Stores every key, in order, and stops at the first refused key.
     ///
     /// A filter that is built [`AllAtOnce`](Filling::AllAtOnce) forgets what it held before.
     fn insert(&mut self, keys: &[u64]) -> Result<(), Refused>;
 
-    /// Answers for every key into a slice of equal length.
+    /// Looks up every key and writes the answers to a slice of equal length.
     fn contains(&self, keys: &[u64], answers: &mut [bool]);
 
     /// Removes one copy of every key and returns how many were there; `None` if the crate cannot remove.
@@ -36,22 +36,22 @@ pub trait Peer: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// A peer did not take a key.
+/// A peer refused a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Keys of the slice that it took before.
+    /// Keys of the slice that it stored before.
     pub done: usize,
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the peer took {} keys and refused the next; give it fewer", self.done)
+        write!(f, "the peer stored {} keys and refused the next; give it fewer", self.done)
     }
 }
 
 impl std::error::Error for Refused {}
 
-/// How keys come into a filter.
+/// How keys get into a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
     /// Key by key, at any time.
@@ -60,39 +60,40 @@ pub enum Filling {
     AllAtOnce,
 }
 
-/// Which rates a crate can be asked for.
+/// Which rates can be requested from a crate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rates {
     /// Any rate.
     Any,
-    /// Rates down to this one; below, it would take several times the bits of others.
+    /// Rates down to this one; below it, the crate would take several times the bits of others.
     DownTo(f64),
-    /// None: its fingerprints or bits per key give it about this one.
+    /// No choice: its fingerprints or bits per key give about this rate.
     Only(f64),
 }
 
-/// A peer that can be had: what it is called, and how to make one.
+/// An available peer: its name, and how to make one.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
-    /// The name of the crate, and what else matters.
+    /// The name of the crate, and relevant parameters.
     pub name: &'static str,
-    /// How keys come into it.
+    /// How keys get into it.
     pub filling: Filling,
-    /// The fewest cache lines that it reads to find a stored key: where plain Bloom filters need one for each
-    /// of their hashes and binary fuse filters three, this says two, the most that the ruler measures.
+    /// The fewest cache lines that it reads to find a stored key. Plain Bloom filters need one for each of
+    /// their hashes, and binary fuse filters three; this is two for them, the most that the ruler measures.
     pub lines: usize,
-    /// Which rates it can be asked for.
+    /// Which rates can be requested.
     pub rates: Rates,
-    /// The keys that fill so many bytes at this rate. Where slots come in powers of two, these are the keys of
-    /// the power whose bytes come nearest.
+    /// The keys that fill this many bytes at this rate. If the number of slots is a power of two, these are
+    /// the keys of the power whose bytes are nearest.
     pub keys: fn(bytes: u64, rate: f64) -> u64,
-    /// An empty filter for so many keys at this rate, as far as the crate lets one choose the rate.
+    /// Makes an empty filter for this many keys at this rate, as far as the crate lets the caller choose the
+    /// rate.
     pub make: fn(keys: usize, rate: f64) -> Box<dyn Peer>,
 }
 
 impl Offer {
-    /// Of these rates, those under which it stands: every one that it can be asked for, or, if it has only one, the
-    /// lowest that this one meets.
+    /// Returns the rates under which it is listed: all that can be requested, or, if it has only one, the
+    /// lowest that it meets.
     #[must_use]
     pub fn rates_among(&self, rates: &[f64]) -> Vec<f64> {
         match self.rates {
@@ -105,7 +106,7 @@ impl Offer {
     }
 }
 
-/// All peers, each with one choice of its parameters.
+/// Returns all peers, each with one choice of parameters.
 #[must_use]
 pub fn all() -> Vec<Offer> {
     let mut offers = at_rates();
@@ -123,7 +124,7 @@ pub fn all() -> Vec<Offer> {
     offers
 }
 
-/// All peers, with parameters that follow the rate as far as the crates let them.
+/// Returns all peers, with parameters that depend on the rate as far as the crates allow.
 #[must_use]
 pub fn at_rates() -> Vec<Offer> {
     use Filling::{AllAtOnce, OneByOne};
@@ -188,7 +189,7 @@ pub fn at_rates() -> Vec<Offer> {
     ]
 }
 
-/// A count that was computed as a floating-point number.
+/// Converts a count that was computed as a floating-point number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "keys of tables in memory")]
 fn whole(count: f64) -> u64 {
     count as u64
@@ -198,10 +199,10 @@ fn whole(count: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// As full as the quotient filter allows, which is the strictest.
+    /// As full as the quotient filter, the strictest, allows.
     const KEYS: usize = (1 << 16) * 19 / 20;
 
-    /// Those whose rate the caller chooses. Of 200000 strangers 195 are found at 2^-10, give or take 14.
+    /// The peers whose rate the caller chooses. At 2^-10, 195 of 200000 strangers are found, give or take 14.
     const TAKE_A_RATE: [&str; 3] = ["qfilter", "fastbloom", "bloomfilter (SipHash)"];
 
     #[test]

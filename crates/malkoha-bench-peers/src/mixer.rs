@@ -1,5 +1,4 @@
-//! The one hash that all peers share: the 64-bit finaliser of `MurmurHash3`, of the same cost as the
-//! engine's.
+//! The hash that all peers share: the 64-bit finaliser of `MurmurHash3`, which costs as much as the engine's.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -35,7 +34,7 @@ impl Hasher for Mixer {
     }
 }
 
-/// The finaliser of `MurmurHash3`: a bijection.
+/// Applies the finaliser of `MurmurHash3`, which is a bijection.
 #[inline(always)]
 pub(crate) const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD);

@@ -8,7 +8,8 @@ use crate::{Peer, Refused, whole};
 /// Bits of a slot besides the remainder: 17 bytes for every 64 slots.
 const SLOT_BITS: f64 = 17.0 * 8.0 / 64.0;
 
-/// The keys that fill the table whose bytes come nearest to these, which may be more or fewer by a factor of 1.42.
+/// Returns the keys that fill the table whose bytes are nearest to these, more or fewer by a factor of up to
+/// 1.42.
 pub(crate) fn keys(bytes: u64, rate: f64) -> u64 {
     let slots = bytes as f64 * 8.0 / (-rate.log2().floor() + SLOT_BITS);
     let slots = whole(slots.log2().round().exp2());
