@@ -1,8 +1,9 @@
-//! The ruler for tables: how many random places of a table a machine can visit per second.
+//! The ruler for tables: how many random positions of a table a machine can visit per second.
 //!
-//! Addresses are made as a filter makes them, from a hash of a counter by multiplication, and what is read is
-//! summed, so that nothing can be left out. Which way of asking ahead is best depends on the machine, the
-//! size and the neighbours, so a limit is that of the best of all [`Scheme`]s, found by trying them in turns.
+//! Addresses are computed as in a filter, by multiplication from a hash of a counter, and what is read is
+//! summed, so that nothing can be optimised away. Which way of prefetching is best depends on the machine,
+//! the size and its other load, so a limit is that of the best of all [`Scheme`]s, found by trying them in
+//! turns.
 //!
 //! ```text
 //!   plain     for each key: place, touch                      as many misses in flight as the core finds itself
@@ -46,17 +47,17 @@ impl fmt::Display for Access {
     }
 }
 
-/// How memory is asked for ahead of its use.
+/// How memory is prefetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     /// Not at all.
     Plain,
-    /// So many keys at a time.
+    /// This many keys at a time.
     Group16,
     Group32,
     Group64,
     Group128,
-    /// So many keys ahead.
+    /// This many keys ahead.
     Ring16,
     Ring32,
     Ring64,
@@ -103,17 +104,17 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A table without meaning, of the size of those that are measured against it.
+/// A table of arbitrary content, as large as the tables that are measured against it.
 pub(crate) struct Ruler {
     lines: Vec<Line>,
-    /// The next counter, so that no two measurements visit the same places in the same order.
+    /// The next counter, so that no two measurements visit the same lines in the same order.
     next: u64,
-    /// The best scheme for an access by so many threads, as far as it is known.
+    /// The best schemes found so far, by access and number of threads.
     best: Vec<((Access, usize), Scheme)>,
 }
 
 impl Ruler {
-    /// A ruler of so many bytes, on the pages that are in use.
+    /// Returns a ruler of this many bytes, on the pages in use.
     pub(crate) fn new(bytes: usize) -> Self {
         // Not all zero, so that no page can be shared.
         let lines = vec![Line([1; 8]); (bytes / LINE_BYTES).max(Scheme::KEYS)];
@@ -124,17 +125,17 @@ impl Ruler {
         &mut self.lines
     }
 
-    /// The share that lies on 2 MiB pages.
+    /// Returns the share that is on 2 MiB pages.
     pub(crate) fn huge_share(&self) -> f64 {
         huge_share(&self.lines)
     }
 
-    /// Million keys per second under the best scheme, in all threads together, each dealing with so many
-    /// keys.
+    /// Returns million keys per second with the best scheme, for all threads together. Each thread handles
+    /// this many keys.
     ///
-    /// Which scheme is best is found out once, as the best median of three turns. The best of all schemes in
+    /// The best scheme is determined once, as the best median of three turns. The best of all schemes in
     /// every turn would be the luckiest of many short samples, which no filter with its one sample could
-    /// match on a machine that is not quiet.
+    /// match on a noisy machine.
     pub(crate) fn limit(&mut self, access: Access, keys: usize, threads: usize) -> f64 {
         let known = self.best.iter().find(|(known, _)| *known == (access, threads));
         let scheme = if let Some((_, scheme)) = known {
@@ -145,8 +146,8 @@ impl Ruler {
             self.best.push(((access, threads), scheme));
             scheme
         };
-        // The first run brings back into the caches what those measured in between have taken: without it, 1
-        // Mi keys in 8 MiB gave 258 million per second instead of 400 (`limits --mib 8`).
+        // The first run brings back into the caches what the measurements in between have evicted. Without
+        // it, 1 Mi keys in 8 MiB gave 258 million per second instead of 400 (`limits --mib 8`).
         self.speed(access, scheme, keys, threads);
         self.speed(access, scheme, keys, threads)
     }
@@ -162,9 +163,9 @@ impl Ruler {
         best.expect("there are schemes").1
     }
 
-    /// Million keys per second under one scheme, in all threads together.
+    /// Returns million keys per second with one scheme, for all threads together.
     ///
-    /// Threads that read share the table; each of those that write has its own part of it.
+    /// Reading threads share the table; each writing thread has its own part of it.
     pub(crate) fn speed(&mut self, access: Access, scheme: Scheme, keys: usize, threads: usize) -> f64 {
         let keys = keys.next_multiple_of(Scheme::KEYS);
         let starts: Vec<u64> = (0..threads as u64).map(|at| self.next + at * keys as u64).collect();
@@ -194,7 +195,7 @@ fn read(lines: &[Line], access: Access, scheme: Scheme, keys: Range<u64>) {
     }
 }
 
-/// Where a key leads, and what is done there.
+/// Where a key is, and what is done there.
 trait Pattern {
     type Place: Copy + Default;
     fn place(&self, hash: u64) -> Self::Place;
@@ -257,7 +258,7 @@ impl Pattern for Near<'_> {
         const REACH: usize = (32 << 10) / LINE_BYTES;
         let first = reduce(hash, self.0.len());
         let second = first + 1 + reduce(hash.wrapping_mul(0xC4CE_B9FE_1A85_EC53), REACH);
-        // At the end of the table there is nothing behind; there the neighbour is in front.
+        // At the end of the table nothing follows, so the neighbour is the line before.
         [first, if second < self.0.len() { second } else { first.saturating_sub(second - first) }]
     }
 
@@ -295,14 +296,14 @@ impl Pattern for Modify<'_> {
     }
 }
 
-/// The hash of a counter: as cheap as one may be whose upper bits choose a place.
+/// Hashes a counter, as cheaply as possible for a hash whose upper bits choose a line.
 #[inline(always)]
 fn hash(counter: u64) -> u64 {
     let z = counter.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (z ^ (z >> 32)).wrapping_mul(0xFF51_AFD7_ED55_8CCD)
 }
 
-/// One of `choices`, by the upper bits of a hash.
+/// Chooses one of `choices` by the upper bits of a hash.
 #[inline(always)]
 pub(crate) fn reduce(hash: u64, choices: usize) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "the result is below `choices`")]

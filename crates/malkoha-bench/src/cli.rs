@@ -9,34 +9,34 @@ use crate::memory::PageSize;
 use crate::rates::{Rate, without_rate};
 use crate::wish::Choice;
 
-/// What malkoha's filters cost, beside what this machine allows and what other filters cost.
+/// Measures what malkoha's filters cost, beside the limits of this machine and the cost of other filters.
 ///
-/// Tables go to standard output, progress to standard error. Compared things are measured in turns within one
-/// run; numbers of different runs should not be compared.
+/// Tables go to standard output, progress to standard error. What is compared is measured in turns within one
+/// run; do not compare numbers of different runs.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Also write the results to records/NAME.csv of this crate.
+    /// Also writes the results to records/NAME.csv of this crate.
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) record: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// What the machine allows: random lines, bandwidth, hashing, partitioning.
+    /// Measures what the machine allows: random lines, bandwidth, hashing, partitioning.
     Limits(LimitsArgs),
-    /// Inserts, finds and removes per second, as numbers and as fractions of the limit.
+    /// Measures inserts, finds and removes per second, as numbers and as fractions of the limit.
     Speed(SpeedArgs),
-    /// What a rate costs: inserts and finds per second at the rates that people use, in tables of equal bytes.
+    /// Measures what a rate costs: inserts and finds per second at common rates, in tables of equal bytes.
     Rates(RatesArgs),
-    /// What a key costs as filters grow.
+    /// Measures what a key costs as filters grow.
     Scale(ScaleArgs),
-    /// Saving, opening and mapping, beside a plain copy of the same bytes.
+    /// Measures saving, opening and mapping, beside a plain copy of the same bytes.
     Store(StoreArgs),
-    /// Measures the tables and figures of the papers again, all of them or those that are named.
+    /// Measures the tables and figures of the papers again, all of them or those named.
     All(AllArgs),
     /// Writes docs/TABLES.md and its figures from the committed records.
     Tables(TablesArgs),
@@ -45,12 +45,11 @@ pub(crate) enum Command {
 /// How large the runs are.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct SizeArgs {
-    /// Sizes at which all of them together take seconds, and prove nothing but that they work.
+    /// Tiny sizes: all of them together take seconds, and prove only that they work.
     #[arg(long, conflicts_with_all = ["quick", "full"])]
     pub(crate) tiny: bool,
 
-    /// Reduced sizes, which is what is done unless told otherwise: all of them together take about ten
-    /// minutes on two cores.
+    /// Reduced sizes, the default: all of them together take about ten minutes on two cores.
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
 
@@ -61,25 +60,25 @@ pub(crate) struct SizeArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AllArgs {
-    /// Names of tables and figures, as in cuckoo-table-2; all of them if none is given.
+    /// Names of tables and figures, such as cuckoo-table-2; all of them if none is given.
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
     pub(crate) sizes: SizeArgs,
 
-    /// The folder for records, TABLES.md and figures; without it, --full replaces the committed ones and
+    /// The folder for records, TABLES.md and figures. Without it, --full replaces the committed ones, and
     /// anything else goes to target/tables.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Only lists the names, with how long each takes.
+    /// Only lists the names, and how long each takes.
     #[arg(long)]
     pub(crate) list: bool,
 }
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct TablesArgs {
-    /// Writes nothing, and fails if what would be written differs from what is there.
+    /// Writes nothing, and fails if the files would change.
     #[arg(long)]
     pub(crate) check: bool,
 }
@@ -109,11 +108,11 @@ pub(crate) struct LimitsArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SpeedArgs {
-    /// Filters: a kind, perhaps with @k for rate 2^-k or with @ and the rate itself, as in @1e-4 (otherwise
-    /// slots have 16 bits), with one of +near (96 of 256 other places in the same cache line), +nearN (N of
-    /// 256, in more lines if need be), +whole, +dense, +random, +distinct or +spread, with +loadF (filled to
-    /// the share F of the slots) and with +typed (asked by its own type, one by one); `all` is every kind there
-    /// is.
+    /// Filters: a kind, optionally followed by @k for rate 2^-k or @ and the rate itself, such as @1e-4
+    /// (without it, slots have 16 bits); one of +near (96 of 256 other places in the same cache line), +nearN
+    /// (N of 256, in more lines if needed), +whole, +dense, +random, +distinct or +spread; +loadF (filled to
+    /// the share F of the slots); and +typed (used through its own type, one key at a time). `all` means
+    /// every kind.
     #[arg(
         long,
         value_delimiter = ',',
@@ -121,7 +120,7 @@ pub(crate) struct SpeedArgs {
     )]
     pub(crate) kinds: Vec<Choice>,
 
-    /// Sizes: l2, l3, dram, or slots of 16 bits, as in 1000000 or 2^27.
+    /// Sizes: l2, l3, dram, or slots of 16 bits, such as 1000000 or 2^27.
     #[arg(long, value_delimiter = ',', default_value = "l2,l3,dram")]
     pub(crate) sizes: Vec<Size>,
 
@@ -129,8 +128,8 @@ pub(crate) struct SpeedArgs {
     #[arg(long, default_value_t = 5)]
     pub(crate) repeats: usize,
 
-    /// Turns of filling, which takes much longer; as many as --repeats unless told. Peers, which take
-    /// longest, are filled once.
+    /// Turns of filling, which takes much longer [default: as --repeats]. Peers, which take longest, are
+    /// filled once.
     #[arg(long)]
     pub(crate) fills: Option<usize>,
 
@@ -150,7 +149,7 @@ pub(crate) struct SpeedArgs {
     #[arg(long, default_value_t = 16 << 20)]
     pub(crate) strangers: usize,
 
-    /// Measure finds of slices, and building, also with so many threads.
+    /// Also measures finds of slices, and building, with this many threads.
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
 
@@ -158,19 +157,19 @@ pub(crate) struct SpeedArgs {
     #[arg(long, default_value = "huge")]
     pub(crate) pages: PageSize,
 
-    /// Published filters of other authors in the same run.
+    /// Includes published filters by other authors in the same run.
     #[arg(long)]
     pub(crate) peers: bool,
 
-    /// Only finds: fill in the quickest way, once.
+    /// Measures only finds: filters are filled once, in the fastest way.
     #[arg(long)]
     pub(crate) finds_only: bool,
 
-    /// GiB for all tables that are compared in turns; more of them are measured in several groups.
+    /// GiB for all tables that are compared in turns; tables that do not fit are measured in several groups.
     #[arg(long, default_value_t = 8.0)]
     pub(crate) memory: f64,
 
-    /// Two minutes: fewer kinds and turns, fewer keys, and a table of 32 MiB for memory.
+    /// Takes two minutes: fewer kinds, turns and keys, and a table of 32 MiB for memory.
     #[arg(long)]
     pub(crate) quick: bool,
 }
@@ -187,7 +186,7 @@ pub(crate) struct RatesArgs {
     )]
     pub(crate) kinds: Vec<Choice>,
 
-    /// Rates of false positives, as in 0.1% or 1e-6.
+    /// Rates of false positives, such as 0.1% or 1e-6.
     #[arg(long, value_delimiter = ',', default_value = "10%,5%,1%,0.1%,1e-4,1e-6,1e-9")]
     pub(crate) rates: Vec<Rate>,
 
@@ -199,7 +198,7 @@ pub(crate) struct RatesArgs {
     #[arg(long, default_value_t = 5)]
     pub(crate) repeats: usize,
 
-    /// Turns of filling, which takes much longer; as many as --repeats unless told.
+    /// Turns of filling, which takes much longer [default: as --repeats].
     #[arg(long)]
     pub(crate) fills: Option<usize>,
 
@@ -215,12 +214,12 @@ pub(crate) struct RatesArgs {
     #[arg(long, default_value = "huge")]
     pub(crate) pages: PageSize,
 
-    /// Without published filters of other authors.
+    /// Leaves out published filters by other authors.
     #[arg(long)]
     pub(crate) no_peers: bool,
 
-    /// GiB for all tables that are compared in turns; more of them are measured in several groups, each of
-    /// whole rates.
+    /// GiB for all tables that are compared in turns; tables that do not fit are measured in several groups,
+    /// without splitting a rate.
     #[arg(long, default_value_t = 8.0)]
     pub(crate) memory: f64,
 }
@@ -239,7 +238,7 @@ pub(crate) struct ScaleArgs {
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     pub(crate) threads: Vec<usize>,
 
-    /// GiB for the filters; larger ones are left out, and the table says so.
+    /// GiB for the filters; larger ones are left out and marked in the table.
     #[arg(long, default_value_t = 4.0)]
     pub(crate) memory: f64,
 
@@ -266,7 +265,7 @@ pub(crate) struct StoreArgs {
     #[arg(long, default_value_t = 50_000_000)]
     pub(crate) keys: u64,
 
-    /// Where the files are written; the folder for temporary files unless told.
+    /// Where the files are written [default: the folder for temporary files].
     #[arg(long)]
     pub(crate) folder: Option<PathBuf>,
 

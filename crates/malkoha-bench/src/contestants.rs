@@ -1,4 +1,4 @@
-//! What is compared: our filters and those of other authors, behind one face.
+//! What is compared: our filters and those of other authors, behind one interface.
 
 use std::error::Error;
 use std::str::FromStr;
@@ -11,18 +11,18 @@ use crate::access::Access;
 use crate::typed;
 use crate::wish::{Face, Wish};
 
-/// Bits of a slot, unless a rate is asked for. Sizes are counted in slots of this width.
+/// Bits of a slot, unless a rate is requested. Sizes are counted in slots of this width.
 pub(crate) const SLOT_BITS: u64 = 16;
 
 /// The load that peers with a power of two of slots reach.
 const PEER_LOAD: f64 = 0.95;
 
-/// The size of a table, by the memory it fits or in slots of 16 bits.
+/// The size of a table: the memory that it fits in, or slots of 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 
 impl Size {
-    /// Bytes of a table of this size.
+    /// Returns the bytes of a table of this size.
     pub(crate) fn bytes(self) -> u64 {
         self.0 * SLOT_BITS / 8
     }
@@ -44,11 +44,11 @@ impl FromStr for Size {
         slots
             .filter(|slots| (1 << 10..=1 << 40).contains(slots))
             .map(Self)
-            .ok_or_else(|| format!("{text:?} is no size; write l2, l3, dram, or slots from 1024, as in 2^27"))
+            .ok_or_else(|| format!("{text:?} is not a size; use l2, l3, dram or slots from 1024, as in 2^27"))
     }
 }
 
-/// How keys are handed over.
+/// How keys are passed to a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Way {
     /// One call for each key.
@@ -65,7 +65,7 @@ pub(crate) enum Way {
 pub(crate) trait Contestant: Sync {
     /// Stores all keys; an error says how many were stored before one was refused.
     fn insert(&mut self, way: Way, keys: &[u64], threads: usize) -> Result<(), Box<dyn Error>>;
-    /// Answers for all keys.
+    /// Looks up all keys.
     fn find(&self, way: Way, keys: &[u64], answers: &mut [bool]);
     /// Removes all keys and returns how many were there; `None` if the filter cannot remove.
     fn remove(&mut self, keys: &[u64]) -> Option<usize>;
@@ -73,32 +73,33 @@ pub(crate) trait Contestant: Sync {
     fn bytes(&self) -> u64;
 }
 
-/// A contestant before it takes the stage.
+/// A contestant before it is built.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Entry {
     /// One of ours, its spec, the keys it is planned for and its bytes.
     Ours { wish: Wish, spec: Spec, keys: u64, bytes: u64 },
-    /// One of others, the keys and the rate that it is made for, and about its bytes.
+    /// A peer, the keys and the rate that it is made for, and its approximate bytes.
     Peer { offer: Offer, keys: u64, rate: f64, bytes: u64 },
 }
 
 impl Entry {
-    /// One of our filters that fills a size.
+    /// Returns one of our filters that fills a size.
     pub(crate) fn ours(wish: Wish, size: Size) -> Result<Self, malkoha::Error> {
         let spec = wish.in_memory(size.bytes());
         let geometry = spec.plan()?;
         Ok(Self::Ours { wish, spec, keys: geometry.keys(), bytes: geometry.bytes() })
     }
 
-    /// A peer with as many keys as would fill so many slots at the load that the peers with slots reach.
+    /// Returns a peer with as many keys as would fill this many slots at the load that peers with slots
+    /// reach.
     pub(crate) fn peer(offer: Offer, size: Size) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the slots")]
         let keys = (size.0 as f64 * PEER_LOAD) as u64;
-        // The rate that slots of 16 bits in buckets of 4 give, for those that can choose.
+        // For peers that can choose a rate: the rate of 16-bit slots in buckets of 4.
         Self::Peer { offer, keys, rate: 2f64.powi(-13), bytes: keys * 20 / 8 }
     }
 
-    /// A peer that fills a size at this rate.
+    /// Returns a peer that fills a size at this rate.
     pub(crate) fn peer_at_rate(offer: Offer, rate: f64, size: Size) -> Self {
         let bytes = size.bytes();
         Self::Peer { offer, keys: (offer.keys)(bytes, rate), rate, bytes }
@@ -111,7 +112,7 @@ impl Entry {
         }
     }
 
-    /// The name without the rate.
+    /// Returns the name without the rate.
     pub(crate) fn name_at_any_rate(&self) -> String {
         match self {
             Self::Ours { wish, .. } => wish.name_at_any_rate(),
@@ -119,7 +120,7 @@ impl Entry {
         }
     }
 
-    /// The rate that it is asked for.
+    /// Returns the requested rate.
     pub(crate) fn rate(&self) -> f64 {
         match self {
             Self::Ours { wish, .. } => wish.rate(),
@@ -127,21 +128,21 @@ impl Entry {
         }
     }
 
-    /// The keys that fill it.
+    /// Returns the number of keys that fill it.
     pub(crate) fn keys(&self) -> u64 {
         match self {
             Self::Ours { keys, .. } | Self::Peer { keys, .. } => *keys,
         }
     }
 
-    /// About how many bytes it will take.
+    /// Returns about how many bytes it will take.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Ours { bytes, .. } | Self::Peer { bytes, .. } => *bytes,
         }
     }
 
-    /// What finding one key costs at least.
+    /// Returns the least memory access that finding one key needs.
     pub(crate) fn find_limit(&self) -> Access {
         match self {
             Self::Peer { offer, .. } if offer.lines == 1 => Access::OneLine,
@@ -150,7 +151,7 @@ impl Entry {
         }
     }
 
-    /// The ways in which it takes keys, the quickest last: of several, those that are asked for.
+    /// Returns the requested ways in which it can be filled, the fastest last.
     pub(crate) fn insert_ways(&self, asked: &[Way]) -> Vec<Way> {
         match self {
             Self::Ours { wish, .. } if wish.face() == Face::Filter => {
@@ -162,12 +163,12 @@ impl Entry {
         }
     }
 
-    /// Whether several threads can fill it together in this way.
+    /// Returns whether several threads can fill it together in this way.
     pub(crate) fn builds_in_threads(&self, way: Way) -> bool {
         matches!(self, Self::Ours { .. }) && way == Way::Build
     }
 
-    /// The ways in which it answers, the quickest last.
+    /// Returns the ways in which it can be queried, the fastest last.
     pub(crate) fn find_ways(&self) -> &'static [Way] {
         match self {
             Self::Ours { wish, .. } if wish.face() == Face::Filter => &[Way::OneByOne, Way::Slice],
@@ -175,7 +176,7 @@ impl Entry {
         }
     }
 
-    /// An empty filter.
+    /// Returns an empty filter.
     pub(crate) fn make(&self) -> Result<Box<dyn Contestant>, Box<dyn Error>> {
         Ok(match self {
             Self::Ours { wish, spec, .. } if wish.face() == Face::Typed => typed::make(&spec.plan()?)?,
@@ -187,7 +188,8 @@ impl Entry {
     }
 }
 
-/// Joins parts, whose entries stay together, to groups that fit so many GiB with the ruler and the keys.
+/// Joins parts, whose entries stay together, into groups that fit in this many GiB with the ruler and the
+/// keys.
 pub(crate) fn groups(parts: Vec<Vec<Entry>>, size: Size, gibibytes: f64) -> Vec<Vec<Entry>> {
     let fits = |group: &[Entry], part: &[Entry]| {
         let entries = || group.iter().chain(part);

@@ -1,4 +1,4 @@
-//! The ruler for what flows: bandwidth, hashing, and the partitioning of keys that a bulk build begins with.
+//! The ruler for streams: bandwidth, hashing, and the partitioning of keys that starts a bulk build.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -14,14 +14,14 @@ fn giga_bytes(lines: usize, time: Duration) -> f64 {
     measure::mega_per_second(lines * size_of::<Line>(), time) / 1e3
 }
 
-/// Runs one job for each of the threads' parts of a table, and returns gigabytes per second.
+/// Runs one job for each thread's part of a table, and returns gigabytes per second.
 fn over_parts(lines: &mut [Line], threads: usize, job: impl Fn(&mut [Line]) + Sync) -> f64 {
     let (all, part) = (lines.len(), lines.len().div_ceil(threads));
     let job = &job;
     giga_bytes(all, measure::time_together(lines.chunks_mut(part).map(|part| || job(part)).collect()))
 }
 
-/// Gigabytes read per second, in order.
+/// Returns gigabytes read per second, in order.
 pub(crate) fn read(lines: &mut [Line], threads: usize) -> f64 {
     over_parts(lines, threads, |part| {
         let mut sums = [0u64; LINE_WORDS];
@@ -34,7 +34,7 @@ pub(crate) fn read(lines: &mut [Line], threads: usize) -> f64 {
     })
 }
 
-/// Gigabytes written per second, in order, through the caches.
+/// Returns gigabytes written per second, in order, through the caches.
 pub(crate) fn write(lines: &mut [Line], threads: usize) -> f64 {
     over_parts(lines, threads, |part| {
         part.fill(black_box(Line([3; LINE_WORDS])));
@@ -42,7 +42,7 @@ pub(crate) fn write(lines: &mut [Line], threads: usize) -> f64 {
     })
 }
 
-/// Gigabytes written per second, in order, past the caches.
+/// Returns gigabytes written per second, in order, past the caches.
 pub(crate) fn write_past(lines: &mut [Line], threads: usize) -> f64 {
     over_parts(lines, threads, |part| {
         let line = black_box(Line([5; LINE_WORDS]));
@@ -53,7 +53,7 @@ pub(crate) fn write_past(lines: &mut [Line], threads: usize) -> f64 {
     })
 }
 
-/// Million integers hashed per second by the engine's own hash.
+/// Returns million integers hashed per second by the engine's own hash.
 pub(crate) fn hash(keys: usize, threads: usize) -> f64 {
     let hasher = black_box(KeyHasher::new(1));
     let job = move || {
@@ -62,9 +62,9 @@ pub(crate) fn hash(keys: usize, threads: usize) -> f64 {
     measure::mega_per_second(threads * keys, measure::time_together(vec![job; threads]))
 }
 
-/// Keys partitioned by the upper bits of their hashes: one pass that hashes, collects a cache line for each
-/// part, and writes full lines to the part's own region, which has room for eight standard deviations too
-/// many.
+/// Partitions keys by the upper bits of their hashes. One pass hashes, collects a cache line for each part,
+/// and writes full lines to the part's own region, which has room for eight standard deviations more than the
+/// mean.
 pub(crate) struct Partition {
     keys: Vec<u64>,
     ways: usize,
@@ -73,7 +73,7 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// So many keys into so many parts, a power of two.
+    /// Prepares to partition this many keys into this many parts, a power of two.
     pub(crate) fn new(keys: usize, ways: usize) -> Self {
         let mean = keys.div_ceil(ways);
         let region_lines = (mean + 8 * mean.isqrt() + 16) / LINE_WORDS + 1;
@@ -85,7 +85,7 @@ impl Partition {
         }
     }
 
-    /// Million keys per second with writes through the caches or past them, whichever is quicker.
+    /// Returns million keys per second with writes through the caches or past them, whichever is faster.
     pub(crate) fn speed(&mut self) -> f64 {
         let (through, _) = measure::time(|| self.run(|target, line| *target = *line));
         let (past, ()) = measure::time(|| {
@@ -118,7 +118,7 @@ impl Partition {
     }
 }
 
-/// Million keys per second that all threads together partition, each its own keys.
+/// Returns how many million keys per second all threads together partition, each its own keys.
 pub(crate) fn partition(parts: &mut [Partition]) -> f64 {
     let sum = Mutex::new(0.0);
     let job = |partition: &mut Partition| {

@@ -1,4 +1,4 @@
-//! `limits`: what this machine allows, whatever the filter.
+//! `limits`: what this machine allows, for any filter.
 
 use crate::access::{Access, Ruler, Scheme};
 use crate::cli::LimitsArgs;
@@ -37,7 +37,7 @@ struct Measurement<'a> {
     threads: usize,
 }
 
-/// A limit on the way to its row.
+/// A limit before it becomes a row.
 struct Limit {
     name: String,
     unit: &'static str,
@@ -75,7 +75,7 @@ impl Measurement<'_> {
     }
 
     fn flows(&self, ruler: &mut Ruler) -> Vec<Limit> {
-        // As many keys as fill the size that is measured; several times over if that is too quick.
+        // As many keys as fill the measured size; several times over if that is too fast.
         let keys = (self.bytes / size_of::<u64>() / self.threads).max(1 << 10);
         let mut parts = [256, 1024]
             .map(|ways| (ways, (0..self.threads).map(|_| Partition::new(keys, ways)).collect::<Vec<_>>()));

@@ -1,4 +1,4 @@
-//! `malkoha-bench`: what filters cost, beside what the machine allows.
+//! `malkoha-bench`: measures what filters cost, beside what the machine allows.
 //!
 //! ```text
 //! cargo run --release -p malkoha-bench -- limits

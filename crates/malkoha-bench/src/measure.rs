@@ -1,7 +1,7 @@
 //! Clocks, medians and turns.
 //!
-//! Two runs minutes apart differ by up to half on a shared machine, so things that are compared are measured
-//! in turns, A, B, A, B, and ratios are taken within a turn before their median is.
+//! On a shared machine, two runs minutes apart differ by up to half. What is compared is therefore measured
+//! in turns, A, B, A, B; ratios are taken within a turn, and then their median.
 
 use std::sync::Barrier;
 use std::thread;
@@ -16,8 +16,8 @@ impl Series {
         self.0.push(result);
     }
 
-    /// The middle result, the mean of the two middle ones if there is no single one; not a number if there is
-    /// none at all.
+    /// Returns the median: the middle result, or the mean of the two middle ones; NaN if there are no
+    /// results.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -28,31 +28,31 @@ impl Series {
         }
     }
 
-    /// The largest result.
+    /// Returns the largest result.
     pub(crate) fn best(&self) -> f64 {
         self.0.iter().copied().fold(f64::NAN, f64::max)
     }
 
-    /// The results, each as a share of the other's result of the same turn.
+    /// Returns each result as a share of the other's result in the same turn.
     pub(crate) fn over(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine / theirs).collect())
     }
 }
 
-/// Million keys per second.
+/// Returns million keys per second.
 pub(crate) fn mega_per_second(keys: usize, time: Duration) -> f64 {
     keys as f64 / time.as_secs_f64() / 1e6
 }
 
-/// How long something takes, and what comes of it.
+/// Returns how long something takes, and its result.
 pub(crate) fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let start = Instant::now();
     let result = work();
     (start.elapsed(), result)
 }
 
-/// Runs all jobs at once, each in its own thread, and returns how long the slowest took. They begin together;
-/// a single job runs in the thread of the caller.
+/// Runs all jobs at once, each in its own thread, and returns how long the slowest took. They start together;
+/// a single job runs in the caller's thread.
 pub(crate) fn time_together<J: FnOnce() + Send>(jobs: Vec<J>) -> Duration {
     if jobs.len() <= 1 {
         return jobs.into_iter().map(|job| time(job).0).sum();

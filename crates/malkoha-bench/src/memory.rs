@@ -1,10 +1,10 @@
-//! Large memory on pages of a chosen size, and the two instructions that safe Rust does not have: prefetch
-//! and the store that bypasses the caches.
+//! Large memory on pages of a chosen size, and the two instructions that safe Rust lacks: prefetch, and the
+//! store that bypasses the caches.
 //!
-//! The program's allocator is [`Pages`]: whatever is as large as a 2 MiB page or larger gets a mapping of its
-//! own, aligned to 2 MiB, with the advice that [`use_pages`] last asked for. So tables of every contestant
-//! lie on the same kind of pages, those of other crates included, and all pages are present before the clock
-//! runs.
+//! The program's allocator is [`Pages`]: every allocation of at least a 2 MiB page gets its own mapping,
+//! aligned to 2 MiB, with the advice that [`use_pages`] last chose. So the tables of all contestants, those
+//! of other crates included, are on the same kind of pages, and all pages are present before the clock
+//! starts.
 #![expect(unsafe_code, reason = "an allocator, system calls, prefetching and streaming stores")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -35,7 +35,7 @@ pub(crate) struct Line(pub(crate) [u64; LINE_WORDS]);
 pub(crate) enum PageSize {
     /// Pages of 2 MiB, where the system grants them.
     Huge,
-    /// Pages of 4 KiB, even where the system would give larger ones unasked.
+    /// Pages of 4 KiB, even where the system would choose larger ones.
     Small,
 }
 
@@ -54,8 +54,8 @@ thread_local! {
 
 /// Chooses the pages of large memory that this thread allocates from now on.
 ///
-/// `Small` also forbids the process to have larger ones, so that advice which a filter gives on its own has
-/// no effect; `Huge` allows them again.
+/// `Small` also forbids larger pages in the process, so that advice given by a filter itself has no effect;
+/// `Huge` allows them again.
 pub(crate) fn use_pages(size: PageSize) {
     HUGE.set(size == PageSize::Huge);
     let forbid = libc::c_ulong::from(size == PageSize::Small);
@@ -68,8 +68,8 @@ pub(crate) fn use_pages(size: PageSize) {
 pub(crate) struct Pages;
 
 // SAFETY: large layouts (as decided by `is_large` from the layout alone, so that `alloc` and `dealloc` agree)
-// get a private mapping of their own, aligned to 2 MiB, hence to every smaller alignment, and unmapped with
-// the length it was mapped with; all others are the system allocator's from birth to death.
+// get their own private mapping, aligned to 2 MiB, hence to every smaller alignment, and unmapped with the
+// length it was mapped with; all others belong to the system allocator throughout.
 unsafe impl GlobalAlloc for Pages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
@@ -106,7 +106,7 @@ fn mapped_bytes(layout: Layout) -> usize {
     layout.size().next_multiple_of(PAGE)
 }
 
-/// A mapping of whole large pages, aligned to them, advised and present; null if there is no memory.
+/// Returns a mapping of whole large pages, aligned to them, advised and present; null if there is no memory.
 fn map(bytes: usize) -> *mut u8 {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: an anonymous mapping at an address of the system's choice overlaps nothing.
@@ -126,26 +126,27 @@ fn map(bytes: usize) -> *mut u8 {
         unsafe { libc::munmap(memory.wrapping_add(bytes).cast(), PAGE - before) };
     }
     let advice = if HUGE.get() { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-    // SAFETY: the range is exactly the mapping that is left. Where the advice is not known, nothing happens.
+    // SAFETY: the range is exactly the mapping that is left. Unknown advice has no effect.
     unsafe { libc::madvise(memory.cast(), bytes, advice) };
-    // SAFETY: as above; brings all pages in, so that no fault falls into a measurement.
+    // SAFETY: as above; brings all pages in, so that no page fault disturbs a measurement.
     unsafe { libc::madvise(memory.cast(), bytes, libc::MADV_POPULATE_WRITE) };
     memory
 }
 
-/// Has the system hand out so much memory, and gives it back: what is taken next has been in use.
+/// Takes this much memory from the system and gives it back, so that what is taken next has been in use.
 pub(crate) fn touch(bytes: usize) {
     drop(black_box(vec![1u8; bytes]));
 }
 
-/// The share of a large allocation that lies on 2 MiB pages, by the system's own account.
+/// Returns the share of a large allocation that is on 2 MiB pages, as the system reports it.
 pub(crate) fn huge_share<T>(memory: &[T]) -> f64 {
     let (start, bytes) = (memory.as_ptr() as usize, size_of_val(memory));
     let smaps = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
     huge_bytes(&smaps, start..start + bytes) as f64 / bytes.max(1) as f64
 }
 
-/// `AnonHugePages` of the mappings that begin inside a range or hold its first byte, at most its length.
+/// Sums `AnonHugePages` of the mappings that begin inside a range or contain its first byte, at most its
+/// length.
 fn huge_bytes(smaps: &str, range: std::ops::Range<usize>) -> usize {
     let (mut inside, mut kib) = (false, 0);
     for line in smaps.lines() {
@@ -166,12 +167,12 @@ fn huge_bytes(smaps: &str, range: std::ops::Range<usize>) -> usize {
     (kib * 1024).min(range.len())
 }
 
-/// MiB of this process on 2 MiB pages.
+/// Returns the MiB of this process on 2 MiB pages.
 pub(crate) fn huge_mebibytes() -> usize {
     rollup("AnonHugePages:")
 }
 
-/// MiB of this process that are in memory.
+/// Returns the MiB of this process that are in memory.
 pub(crate) fn resident_mebibytes() -> usize {
     rollup("Rss:")
 }
@@ -187,8 +188,8 @@ fn hex(digits: &str) -> Option<usize> {
     usize::from_str_radix(digits, 16).ok()
 }
 
-/// Asks for a line, into the first-level cache, or only into the second, where more requests can be under
-/// way.
+/// Prefetches a line into the first-level cache, or only into the second, where more requests can be in
+/// flight.
 #[inline(always)]
 pub(crate) fn prefetch<const FAR: bool>(line: &Line) {
     #[cfg(target_arch = "x86_64")]

@@ -1,22 +1,22 @@
-//! What is measured of a filter, and what it is called in tables.
+//! The measured operations, and their names in tables.
 
 use std::fmt;
 
 use crate::contestants::Way;
 
-/// What is measured.
+/// A measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Filling an empty filter to the planned load.
     Insert { way: Way, threads: usize },
-    /// Lookups, of which so many per cent are present.
+    /// Lookups of keys, a percentage of which are present.
     Find { way: Way, percent: u64, threads: usize },
     /// Removing stored keys from a full filter, as a slice.
     Remove,
 }
 
 impl Operation {
-    /// Where it stands in tables.
+    /// Returns its position in tables.
     pub(crate) fn order(self) -> impl Ord {
         match self {
             Self::Insert { way, threads } => (0, threads, way as usize, 0),
@@ -25,7 +25,7 @@ impl Operation {
         }
     }
 
-    /// The same with another number of threads; removing has one.
+    /// Returns the same operation with another number of threads; removing has one.
     pub(crate) fn with_threads(self, threads: usize) -> Self {
         match self {
             Self::Insert { way, .. } => Self::Insert { way, threads },

@@ -6,8 +6,8 @@
 //!   remove   turn 1: limit, A, B, ...                                                  turn 2: ...
 //! ```
 //!
-//! Filters are full when they are asked, and in the caches as far as they fit. If one of ours refuses a
-//! key or does not find a stored one, the run ends; if a peer does, standard error says so.
+//! Filters are full when they are queried, and in the caches as far as they fit. If one of ours refuses a key
+//! or does not find a stored one, the run ends; if a peer does, a warning goes to standard error.
 
 use std::error::Error;
 use std::time::Duration;
@@ -20,8 +20,7 @@ use crate::measure::{self, Series};
 use crate::memory;
 use crate::operation::Operation;
 
-/// Where keys begin that are never stored: those that are looked up, and those that the rate is measured
-/// with.
+/// Where the keys start that are never stored: those that are looked up, and those that measure the rate.
 const ABSENT: u64 = 1 << 40;
 pub(crate) const STRANGERS: u64 = 1 << 41;
 
@@ -41,16 +40,16 @@ pub(crate) struct Course {
     pub(crate) queries: usize,
     /// Keys that were never stored, to measure the rate with.
     pub(crate) strangers: usize,
-    /// Slices are found, and filters built, also with so many threads.
+    /// Slices are also found, and filters also built, with this many threads.
     pub(crate) threads: usize,
-    /// Whether only finds count: filters are filled once, in the quickest way.
+    /// Whether only finds count: filters are filled once, in the fastest way.
     pub(crate) finds_only: bool,
-    /// Whether keys are removed in the end.
+    /// Whether keys are removed at the end.
     pub(crate) removes: bool,
 }
 
 impl Course {
-    /// Turns in which an entry is filled.
+    /// Returns the number of turns in which an entry is filled.
     fn fills_of(&self, entry: &Entry) -> usize {
         match entry {
             _ if self.finds_only => 1,
@@ -85,7 +84,7 @@ impl Standing {
         self.bytes as f64 * 8.0 / self.keys as f64
     }
 
-    /// C: bits per key over those of the information limit at the measured rate.
+    /// Returns C: bits per key divided by those of the information limit at the measured rate.
     pub(crate) fn overhead(&self) -> f64 {
         self.bits_per_key() / -self.rate.log2()
     }
@@ -119,12 +118,12 @@ impl Lane {
     }
 }
 
-/// A broken promise ends the run if it is ours; that of a peer is reported, and the run goes on.
+/// Ends the run if one of ours breaks a promise. If a peer does, this is reported and the run goes on.
 fn failed(entry: &Entry, what: &str) -> Result<(), Box<dyn Error>> {
     match entry {
         Entry::Ours { .. } => Err(what.into()),
         Entry::Peer { .. } => {
-            eprintln!("  WARNING, the numbers of this peer are of a filter that is not full: {what}");
+            eprintln!("  WARNING: the numbers of this peer are for a filter that is not full: {what}");
             Ok(())
         }
     }
@@ -168,7 +167,7 @@ impl<'a> Race<'a> {
         Ok(self.lanes.into_iter().map(|lane| lane.standing).collect())
     }
 
-    /// The limit at this moment, by as many keys as are looked up in one turn.
+    /// Measures the limit now, with as many keys as are looked up in one turn.
     fn limit(&mut self, access: Access, threads: usize) -> (Access, f64) {
         (access, self.ruler.limit(access, self.course.queries / threads, threads))
     }
@@ -189,7 +188,7 @@ impl<'a> Race<'a> {
                 eprintln!("  fill {turn} of {turns}: {}", standing.name);
                 let ways = entry.insert_ways(&self.course.fill_by);
                 let keys = &self.keys[..usize::try_from(entry.keys())?];
-                // Small filters are filled several times over, or the clock would see little but noise.
+                // Small filters are filled several times, or the time would be mostly noise.
                 let rounds = u32::try_from((self.course.queries / keys.len().max(1)).clamp(1, 16))?;
                 let quickest = ways.len() - 1;
                 let ways = &ways[if self.course.finds_only { quickest } else { 0 }..];
@@ -236,7 +235,7 @@ impl<'a> Race<'a> {
     }
 
     fn find(&mut self) -> Result<(), Box<dyn Error>> {
-        // Every contestant is asked for the same keys: of those that the smallest holds.
+        // All contestants look up the same keys, among those that the smallest holds.
         let stored = self.lanes.iter().map(|lane| lane.standing.keys).min().unwrap_or(0);
         let queries = self
             .course
@@ -260,7 +259,7 @@ impl<'a> Race<'a> {
         Ok(())
     }
 
-    /// One turn of one kind of lookup: everyone, right after the limit.
+    /// Runs one turn of one kind of lookup: every contestant, right after the limit.
     fn find_turn(&mut self, operation: Operation, keys: &[u64]) -> Result<(), Box<dyn Error>> {
         let Operation::Find { way, threads, .. } = operation else { return Ok(()) };
         for at in 0..self.lanes.len() {
@@ -305,12 +304,12 @@ impl<'a> Race<'a> {
     }
 }
 
-/// Brings a table back into the caches that those measured before have taken, as the ruler does for its own.
+/// Brings a table back into the caches after earlier measurements evicted it, as the ruler does for its own.
 fn warm(filter: &dyn Contestant, way: Way, keys: &[u64], answers: &mut [bool]) {
     filter.find(way, keys, &mut answers[..keys.len()]);
 }
 
-/// Lookups of parts of the keys in several threads at once.
+/// Looks up parts of the keys in several threads at once.
 fn find_in_threads(
     filter: &dyn Contestant,
     operation: Operation,
@@ -323,7 +322,7 @@ fn find_in_threads(
     measure::time_together(parts.map(|(keys, answers)| move || filter.find(way, keys, answers)).collect())
 }
 
-/// Keys to look up in random order, of which so many per cent are below `stored` and the others never stored.
+/// Returns keys to look up in random order: this percentage is below `stored`, the others were never stored.
 pub(crate) fn queries(count: usize, stored: u64, percent: u64) -> Vec<u64> {
     let (coin, draw) = (KeyHasher::new(2), KeyHasher::new(3));
     let stored = usize::try_from(stored).unwrap_or(usize::MAX);

@@ -1,10 +1,10 @@
 //! `rates`: what a rate costs. Every filter at every rate, in tables of equal bytes, beside the limit of the
 //! machine.
 //!
-//! All filters of a rate are measured in the same turns, and all rates too as far as their tables fit the
-//! memory together. How many keys a table holds follows from the rate. Half of the keys that are looked up
-//! are present. Our filters answer one by one and in slices; peers, and our filters by their own types, answer
-//! one by one only: no peer has a call for slices.
+//! All filters of a rate are measured in the same turns, and so are all rates, as far as their tables fit in
+//! memory together. How many keys a table holds follows from the rate. Half of the keys looked up are
+//! present. Our filters are queried one by one and in slices; peers, and our filters through their own types,
+//! only one by one: no peer has a call for slices.
 
 use std::error::Error;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::wish::Choice;
 /// Per cent of the keys looked up that are present.
 pub(crate) const PRESENT: u64 = 50;
 
-/// A rate of false positives, written by people.
+/// A rate of false positives, as people write it.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(crate) struct Rate(pub(crate) f64);
 
@@ -36,7 +36,7 @@ impl FromStr for Rate {
         rate.ok()
             .filter(|rate| *rate > 0.0 && *rate < 1.0)
             .map(Self)
-            .ok_or_else(|| format!("{text:?} is no rate; write one between 0 and 1, as in 0.1% or 1e-6"))
+            .ok_or_else(|| format!("{text:?} is not a rate; write one between 0 and 1, such as 0.1% or 1e-6"))
     }
 }
 
@@ -45,21 +45,21 @@ impl fmt::Display for Rate {
         f.pad(&if self.0 < 1e-3 {
             format!("{:e}", self.0)
         } else {
-            // Ten digits, so that 5 per cent is not 5.000000000000001.
+            // Ten digits, so that 5 percent is not 5.000000000000001.
             format!("{} %", (self.0 * 1e12).round() / 1e10)
         })
     }
 }
 
-/// A filter of which rates are measured: a kind with options, but without a rate of its own.
+/// Parses a filter for this command: a kind with options, but without a rate.
 pub(crate) fn without_rate(text: &str) -> Result<Choice, String> {
     if text.contains('@') {
-        return Err("rates are given by --rates; leave out what begins with @".to_owned());
+        return Err("rates are given by --rates; leave out @ and what follows".to_owned());
     }
     text.parse()
 }
 
-/// A filter at the rate that it was asked for.
+/// A filter at the requested rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Priced {
     pub(crate) asked: f64,
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &RatesArgs) -> Result<Vec<Priced>, Box<dyn Error>> {
     Ok(all)
 }
 
-/// The filters of each rate, the highest rate first.
+/// Returns the filters of each rate, the highest rate first.
 fn entries(args: &RatesArgs, size: Size) -> Result<Vec<Vec<Entry>>, Box<dyn Error>> {
     let mut rates: Vec<f64> = args.rates.iter().map(|rate| rate.0).collect();
     rates.sort_by(|a, b| b.total_cmp(a));
@@ -121,8 +121,8 @@ fn entries(args: &RatesArgs, size: Size) -> Result<Vec<Vec<Entry>>, Box<dyn Erro
     rates.iter().map(|rate| of_rate(*rate)).collect()
 }
 
-/// One row for each operation of each filter at each rate, for the record; how many strangers were asked says
-/// which of the measured rates are more than luck.
+/// Returns one row for each operation of each filter at each rate, for the record. The number of strangers
+/// shows which of the measured rates are more than luck.
 pub(crate) fn table(all: &[Priced], strangers: usize) -> Table {
     let mut table = Table::new("rates", &[]);
     for Priced { asked, standing } in all {

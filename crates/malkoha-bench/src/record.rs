@@ -1,5 +1,5 @@
-//! Records: a run's table as CSV, every row with the machine, the commit, the compiler, the date and the
-//! parameters that it was measured with.
+//! Records: a run's table as CSV. Every row has the machine, commit, compiler, date and parameters of its
+//! measurement.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ pub(crate) struct Origin {
     commit: String,
     compiler: String,
     date: String,
-    /// The load average of the last minute when the run began: far from 0, others disturbed it.
+    /// The load average of the last minute when the run began: far from 0 means that others disturbed it.
     load_average: String,
     parameters: String,
 }
 
 impl Origin {
-    /// The facts of this run.
+    /// Returns the facts of this run.
     pub(crate) fn here() -> Self {
         Self {
             machine: machine(),
@@ -54,7 +54,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The folder of the committed records.
+/// Returns the folder of the committed records.
 pub(crate) fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("records")
 }
@@ -91,14 +91,14 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The record `NAME.csv` of a folder.
+    /// Reads the record `NAME.csv` of a folder.
     pub(crate) fn read(folder: &Path, name: &str) -> Result<Self, Box<dyn Error>> {
         let path = folder.join(name).with_extension("csv");
         let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Self::parse(&bytes).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
-    /// What a run would record.
+    /// Returns what a run would record.
     pub(crate) fn of(table: &Table, origin: &Origin) -> Result<Self, Box<dyn Error>> {
         Self::parse(&csv(table, origin)?)
     }
@@ -111,12 +111,12 @@ impl Record {
         if rows.is_empty() { Err("a record without rows".into()) } else { Ok(Self { columns, rows }) }
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().map(|fields| Row { columns: &self.columns, fields })
     }
 
-    /// A fact about the run, which is the same in every row.
+    /// Returns a fact about the run, which is the same in every row.
     pub(crate) fn fact(&self, name: &str) -> &str {
         self.rows().next().map_or("?", |row| row.text(name))
     }
@@ -130,28 +130,28 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A field; empty if nothing was measured.
+    /// Returns a field; empty if nothing was measured.
     ///
     /// # Panics
     ///
-    /// If no column has this name: records and those who read them are written together.
+    /// If no column has this name: records and their readers are written together.
     pub(crate) fn text(&self, name: &str) -> &'a str {
         let at = self.columns.iter().position(|column| column == name);
         &self.fields[at.unwrap_or_else(|| panic!("no column {name:?} among {:?}", self.columns))]
     }
 
-    /// Whether a field is this word or count.
+    /// Returns whether a field is this word or count.
     pub(crate) fn is(&self, name: &str, value: impl fmt::Display) -> bool {
         self.text(name) == value.to_string()
     }
 
-    /// A number; not a number if nothing was measured.
+    /// Returns a number; NaN if nothing was measured.
     pub(crate) fn number(&self, name: &str) -> f64 {
         self.text(name).parse().unwrap_or(f64::NAN)
     }
 }
 
-/// The processor, its threads and the memory.
+/// Returns the processor, its threads and the memory.
 fn machine() -> String {
     let fact = |file: &str, name: &str| {
         let text = fs::read_to_string(file).unwrap_or_default();
@@ -171,7 +171,7 @@ fn first_word(file: &str) -> String {
     text.split_whitespace().next().unwrap_or("?").to_owned()
 }
 
-/// What a command says, or "?" if it cannot be asked.
+/// Returns the output of a command, or "?" if it cannot be run.
 fn answer_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
     let text = output.ok().filter(|output| output.status.success()).map(|output| output.stdout);

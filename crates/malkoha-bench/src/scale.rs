@@ -1,9 +1,9 @@
 //! `scale`: what a key costs as filters grow.
 //!
-//! Filters are built from all of their keys at once, to the planned load, on one or several threads, and then
-//! asked for slices of keys, half of them present, by one thread. The keys lie in memory beside the filter, 8
-//! bytes each, and the build takes room for 9 bytes for each of an eighth of the keys. Memory that a build takes has
-//! been in use before: in a virtual machine the host may need longer to hand a page out than the filter to fill it.
+//! Filters are built from all of their keys at once, to the planned load, on one or several threads. Then one
+//! thread looks up slices of keys, half of them present. The keys are in memory beside the filter, 8 bytes
+//! each, and the build needs another 9 bytes for an eighth of the keys. The memory of a build has been in use
+//! before: in a virtual machine, the host may take longer to provide a page than the filter takes to fill it.
 
 use std::error::Error;
 use std::time::Duration;
@@ -28,7 +28,8 @@ struct Step {
     steps_mean: f64,
 }
 
-/// Filters are built as often in a row as makes so many keys, but not more than some dozen times.
+/// Small filters are built several times in a row, until this many keys are stored, but at most
+/// `MOST_BUILDS` times.
 const KEYS_PER_TURN: u64 = 1 << 21;
 const MOST_BUILDS: u64 = 24;
 
@@ -69,16 +70,16 @@ fn fits(args: &ScaleArgs, step: &Step) -> bool {
 }
 
 impl Step {
-    /// Builds the filter from the first of the keys, on all threads, and asks it.
+    /// Builds the filter from the first keys, on all threads, and queries it.
     fn measure(&mut self, keys: &[u64], queries: usize) -> Result<(), Box<dyn Error>> {
         let spec = self.wish.for_keys(self.keys).threads(self.threads);
         let keys = &keys[..usize::try_from(self.keys)?];
-        // The table and what is sorted beside it.
+        // The table, and the memory for sorting beside it.
         touch(2 * usize::try_from(self.bytes)?);
         let (mut filter, mut time) = (None, Duration::ZERO);
         let builds = (KEYS_PER_TURN / self.keys.max(1)).clamp(1, MOST_BUILDS);
         for _ in 0..builds {
-            // The one before goes first, so that there are never two.
+            // Drop the previous filter first, so that there are never two.
             drop(filter.take());
             let (once, built) = measure::time(|| spec.build_from(keys));
             filter = Some(built?);
@@ -100,7 +101,7 @@ impl Step {
     }
 }
 
-/// All keys are in, and the first of them are found.
+/// Checks that all keys are stored and that the first of them are found.
 fn check(spec: &Spec, filter: &Filter) -> Result<(), Box<dyn Error>> {
     let planned = spec.plan()?.keys();
     let found = (0..planned.min(1 << 16)).all(|key| filter.contains(&key));

@@ -11,7 +11,7 @@ use crate::race::{Course, Outcome, Race, Standing};
 use crate::table::{Cell, Table};
 use crate::wish::Choice;
 
-/// The arguments with what `--quick` means.
+/// Returns the arguments with `--quick` applied.
 pub(crate) fn settled(mut args: SpeedArgs) -> SpeedArgs {
     if args.quick {
         args.kinds.truncate(4);
@@ -31,7 +31,7 @@ impl From<&SpeedArgs> for Course {
         Self {
             fill_by: args.fill_by.clone(),
             fills: args.fills.unwrap_or(args.repeats),
-            // They take longest.
+            // Peers take longest.
             peer_fills: 1,
             repeats: args.repeats,
             present: args.present.clone(),
@@ -68,7 +68,7 @@ fn entries(args: &SpeedArgs, size: Size) -> Result<Vec<Entry>, Box<dyn Error>> {
     Ok(entries)
 }
 
-/// One row for each operation of each filter, for the record.
+/// Returns one row for each operation of each filter, for the record.
 pub(crate) fn table(standings: &[Standing]) -> Table {
     let mut table = Table::new(
         "speed",
@@ -110,12 +110,12 @@ pub(crate) fn table(standings: &[Standing]) -> Table {
     table
 }
 
-/// The median of the turns' fractions of the limit.
+/// Returns the median over turns of the fraction of the limit.
 fn fraction(outcome: &Outcome) -> f64 {
     outcome.speeds.over(&outcome.limits).median()
 }
 
-/// Two tables for each size, for people: million keys per second, and fractions of the limit.
+/// Returns two tables for each size, for people: million keys per second, and fractions of the limit.
 pub(crate) fn summary(standings: &[Standing]) -> Vec<Table> {
     let mut sizes: Vec<Size> = Vec::new();
     for standing in standings {

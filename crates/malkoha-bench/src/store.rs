@@ -1,8 +1,8 @@
-//! `store`: what keeping a filter costs, beside a plain copy of the same bytes.
+//! `store`: what saving and loading a filter costs, beside a plain copy of the same bytes.
 //!
-//! Everything is measured in turns, the plain copies first: a copy in memory into a buffer that is fresh, as
-//! that of a filter is, a file written, synced and renamed, and a file read. Files lie in the page cache when
-//! they are read, unless it says "from the disk": then the system was asked to forget them before.
+//! Everything is measured in turns, the plain copies first: a copy in memory into a fresh buffer, as for a
+//! filter; a file written, synced and renamed; and a file read. Files are in the page cache when they are
+//! read, except "from the disk": then the system was asked to drop them first.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use crate::measure::{Series, mega_per_second, time};
 use crate::table::{Cell, Table};
 use crate::wish::{Choice, Wish};
 
-/// What is measured, each with the plain copy it is compared with.
+/// What is measured, each with the plain copy that it is compared with.
 pub(crate) const WAYS: [(&str, &str); 11] = [
     ("copy in memory", "copy in memory"),
     ("to_bytes", "copy in memory"),
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &StoreArgs) -> Result<Table, Box<dyn Error>> {
     let folder = Folder::new(args.folder.as_deref())?;
     let mut table = Table::new(
         format!(
-            "MB/s of keeping filters, medians of {} turns; share: of a plain copy of the same bytes",
+            "MB/s of saving and loading filters, medians of {} turns; share: of a plain copy of the same bytes",
             args.repeats
         ),
         &["filter", "MB", "way", "MB/s", "share"],
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &StoreArgs) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// One turn of all ways; returns how many bytes the filter is.
+/// Runs one turn of all ways and returns the bytes of the filter.
 fn turn_of(filter: &Filter, folder: &Path, series: &mut [Series]) -> Result<usize, Box<dyn Error>> {
     let bytes = filter.to_bytes()?;
     let (plain, saved) = (folder.join("plain"), folder.join("saved"));
@@ -95,7 +95,7 @@ fn turn_of(filter: &Filter, folder: &Path, series: &mut [Series]) -> Result<usiz
     Ok(bytes.len())
 }
 
-/// A file as `save` writes it, without a filter.
+/// Writes a file as `save` does, without a filter.
 fn write_plainly(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let temporary = path.with_extension("tmp");
     let mut file = File::create(&temporary)?;
@@ -104,8 +104,8 @@ fn write_plainly(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// Asks the system to keep no page of a file. A wish: where the folder is memory itself (tmpfs) nothing changes, and
-/// another one must be chosen by `--folder`.
+/// Asks the system to drop all cached pages of a file. This has no effect in tmpfs; choose another folder
+/// with `--folder`.
 fn forget(path: &Path) -> Result<(), Box<dyn Error>> {
     let file = File::open(path)?;
     file.sync_all()?;
@@ -114,7 +114,7 @@ fn forget(path: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 fn check(filter: &Filter, again: &Filter) -> Result<(), Box<dyn Error>> {
-    if again == filter { Ok(()) } else { Err("a filter came back as another".into()) }
+    if again == filter { Ok(()) } else { Err("a filter changed on the way".into()) }
 }
 
 fn push_rows(table: &mut Table, wish: Wish, size: usize, series: &[Series]) {
@@ -145,7 +145,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Left behind it would only take room.
+        // A folder left behind only takes space.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -153,6 +153,6 @@ impl Drop for Folder {
 /// Maps a file of this run.
 #[expect(unsafe_code, reason = "mapping a file")]
 fn map(path: &Path) -> Result<Mapped, malkoha::Error> {
-    // SAFETY: the file was made by this run, which changes it no more.
+    // SAFETY: this run made the file and no longer changes it.
     unsafe { Filter::map(path) }
 }

@@ -9,7 +9,7 @@ pub(crate) enum Cell {
     Text(String),
     /// A count.
     Count(u64),
-    /// A measured number and how many decimals of it people see.
+    /// A measured number, and the number of decimals to show.
     Number(f64, usize),
     /// A rate: few digits, any magnitude.
     Rate(f64),
@@ -22,12 +22,12 @@ impl Cell {
         Self::Text(text.to_string())
     }
 
-    /// A number, or nothing if it is not one.
+    /// Returns a number, or `Missing` for NaN.
     pub(crate) fn number(number: f64, decimals: usize) -> Self {
         if number.is_finite() { Self::Number(number, decimals) } else { Self::Missing }
     }
 
-    /// What a program reads.
+    /// Returns the text for programs.
     pub(crate) fn exact(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -69,7 +69,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Characters of every column.
+    /// Returns the width of every column in characters.
     fn widths(&self) -> Vec<usize> {
         let width = |(at, name): (usize, &String)| {
             let fields = self.rows.iter().map(|row| row[at].to_string().len());
@@ -78,7 +78,7 @@ impl Table {
         self.columns.iter().enumerate().map(width).collect()
     }
 
-    /// Whether a column is aligned left: one that holds words.
+    /// Returns whether a column is aligned left because it holds words.
     fn is_left(&self, at: usize) -> bool {
         self.rows.iter().any(|row| matches!(row[at], Cell::Text(_)))
     }

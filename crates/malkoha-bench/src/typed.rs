@@ -1,7 +1,8 @@
-//! Our filters by their own types: for callers who know the kind when they compile and have hashes in hand.
+//! Our filters through their own types: for callers who know the kind at compile time and already have
+//! hashes.
 //!
-//! One virtual call serves a slice of keys, as for peers. Inside it, the key is hashed and the filter asked in
-//! one loop that the compiler sees as a whole.
+//! One virtual call handles a slice of keys, as for peers. Inside it, one loop that the compiler sees as a
+//! whole hashes the keys and queries the filter.
 
 use std::error::Error;
 
@@ -16,7 +17,7 @@ pub(crate) fn has(kind: Kind) -> bool {
     matches!(kind, Kind::Flexible(_) | Kind::Windowed(_) | Kind::Sorted | Kind::Blocked(_))
 }
 
-/// An empty filter. Types refuse the layouts of kinds and patterns that are not theirs.
+/// Returns an empty filter. A type refuses the layouts of kinds and patterns that are not its own.
 pub(crate) fn make(geometry: &Geometry) -> Result<Box<dyn Contestant>, Box<dyn Error>> {
     Ok(match geometry.layout() {
         Layout::Cuckoo(layout) => match layout.kind() {
@@ -29,7 +30,7 @@ pub(crate) fn make(geometry: &Geometry) -> Result<Box<dyn Contestant>, Box<dyn E
             Pattern::Spread => contestant(Blocked::<Spread>::new(layout)?, geometry),
             _ => contestant(Blocked::<Random>::new(layout)?, geometry),
         },
-        _ => return Err(format!("{} is not measured by its type; leave out +typed", geometry.kind()).into()),
+        _ => return Err(format!("{} has no typed measurement; leave out +typed", geometry.kind()).into()),
     })
 }
 
@@ -41,7 +42,7 @@ fn contestant<F: Typed + 'static>(filter: F, geometry: &Geometry) -> Box<dyn Con
 trait Typed: Sync {
     fn insert(&mut self, hash: KeyHash) -> Result<(), Full>;
     fn contains(&self, hash: KeyHash) -> bool;
-    /// Whether a key was there; `None` if the filter cannot remove.
+    /// Removes a key and returns whether it was there; `None` if the filter cannot remove.
     fn remove(&mut self, hash: KeyHash) -> Option<bool>;
 }
 
@@ -62,7 +63,8 @@ impl<F: Typed> Contestant for Direct<F> {
     }
 
     fn find(&self, _: Way, keys: &[u64], answers: &mut [bool]) {
-        // By value: the compiler cannot know that writing answers leaves the one behind the reference as it is.
+        // By value: the compiler cannot know that writing answers does not change what the reference points
+        // to.
         let hasher = self.hasher;
         for (key, answer) in keys.iter().zip(answers) {
             *answer = self.filter.contains(key.key_hash(&hasher));

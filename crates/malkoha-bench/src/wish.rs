@@ -1,4 +1,4 @@
-//! Which of our filters are measured: a kind, its rate, and a variant of it.
+//! Describes which of our filters are measured: a kind, its rate, and a variant.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub(crate) enum Choice {
     One(Wish),
 }
 
-/// A kind, its rate, and what is not as it is by default.
+/// A kind, its rate, and what differs from the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Wish {
     pub(crate) kind: Kind,
@@ -37,7 +37,7 @@ enum Aim {
     Rate(f64),
 }
 
-/// What is not as it is by default.
+/// What differs from the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Variant {
     Default,
@@ -46,17 +46,17 @@ enum Variant {
     Pattern(Pattern),
 }
 
-/// How the program sees a filter.
+/// How the program uses a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Face {
     /// As a `Filter`, which takes keys and hides the kind.
     Filter,
-    /// By its own type, which takes hashes and melts into the loop.
+    /// Through its own type, which takes hashes and is inlined into the loop.
     Typed,
 }
 
 impl Choice {
-    /// The filters that were chosen, each once.
+    /// Returns the chosen filters, each once.
     pub(crate) fn expand(choices: &[Self]) -> Vec<Wish> {
         let mut wishes: Vec<Wish> = Vec::new();
         let expanded = choices.iter().flat_map(|choice| match choice {
@@ -100,7 +100,7 @@ impl FromStr for Aim {
             Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(Self::Rate(rate)),
             Ok(power) if power >= 1.0 => Ok(Self::Power(power)),
             _ => Err(format!(
-                "{text:?} is no rate; write k for 2^-k or the rate itself, as in sorted@14 or sorted@1e-4"
+                "{text:?} is not a rate; write k for 2^-k or the rate itself, such as sorted@14 or sorted@1e-4"
             )),
         }
     }
@@ -130,8 +130,8 @@ impl FromStr for Variant {
                 let share = text.strip_prefix("near").and_then(|share| share.parse().ok());
                 let share = share.ok_or_else(|| {
                     format!(
-                        "{text:?} is no option; write near, near64, whole, dense, random, distinct, spread, \
-                         load0.95 or typed"
+                        "{text:?} is not an option; write near, near64, whole, dense, random, distinct, \
+                         spread, load0.95 or typed"
                     )
                 })?;
                 Self::Offsets(Offsets::Near(share))
@@ -159,7 +159,7 @@ impl fmt::Display for Wish {
 }
 
 impl Wish {
-    /// A kind with the k that makes its slots 16 bits wide; for Bloom kinds, about as many bits per key.
+    /// Returns a kind with the k that makes its slots 16 bits wide; for Bloom kinds, about 16 bits per key.
     fn new(kind: Kind) -> Self {
         let k = if kind.is_bloom() {
             11.0
@@ -169,23 +169,23 @@ impl Wish {
         Self { kind, aim: Aim::Power(k), variant: Variant::Default, load: None, face: Face::Filter }
     }
 
-    /// The same filter at another rate.
+    /// Returns the same filter at another rate.
     pub(crate) fn at_rate(self, rate: f64) -> Self {
         Self { aim: Aim::Rate(rate), ..self }
     }
 
-    /// Adds what stands after a plus.
+    /// Adds the option after a plus sign.
     fn set(&mut self, option: &str) -> Result<(), String> {
         if option == "typed" {
             if !typed::has(self.kind) {
                 let kind = self.kind;
                 return Err(format!(
-                    "{kind} is not measured by its type; flexible, windowed, sorted and blocked are"
+                    "{kind} has no typed measurement; flexible, windowed, sorted and blocked are"
                 ));
             }
             self.face = Face::Typed;
         } else if let Some(load) = option.strip_prefix("load") {
-            let load = load.parse().map_err(|_| format!("{load:?} is no load; write one as in load0.95"))?;
+            let load = load.parse().map_err(|_| format!("{load:?} is not a load; write load0.95"))?;
             self.load = Some(load);
         } else if self.variant == Variant::Default {
             self.variant = option.parse()?;
@@ -195,7 +195,7 @@ impl Wish {
         Ok(())
     }
 
-    /// The name without the rate.
+    /// Returns the name without the rate.
     pub(crate) fn name_at_any_rate(&self) -> String {
         format!("{}{}", self.kind, self.options())
     }
@@ -217,14 +217,14 @@ impl Wish {
         }
     }
 
-    /// The spec for as many keys as fit so many bytes at the planned load.
+    /// Returns the spec for as many keys as fit in this many bytes at the planned load.
     pub(crate) fn in_memory(&self, bytes: u64) -> Spec {
-        // Whole cache lines and a spare word must not halve the kinds that come in powers of two.
+        // Whole cache lines and a spare word must not halve the kinds whose sizes are powers of two.
         const ROUNDING: u64 = 128;
         self.complete(Spec::rate_in_memory(self.rate(), bytes + ROUNDING))
     }
 
-    /// The spec for so many keys.
+    /// Returns the spec for this many keys.
     pub(crate) fn for_keys(&self, keys: u64) -> Spec {
         self.complete(Spec::new(keys, self.rate()))
     }

@@ -1,8 +1,8 @@
 //! The tables and figures of the papers, measured again: one [`Exhibit`] each.
 //!
-//! An exhibit has a run, which makes a record, and a view of that record, which stands in docs/TABLES.md:
-//! published, predicted and measured side by side. What must hold of a record whatever its size is checked,
-//! at a tiny size by every test run.
+//! An exhibit has a run, which makes a record, and a view of that record in docs/TABLES.md: published,
+//! predicted and measured values side by side. What must hold for a record of any size is checked; every test
+//! run does so at a tiny size.
 
 mod bloom;
 mod cuckoo;
@@ -53,16 +53,16 @@ impl fmt::Display for Paper {
 /// How large a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// Seconds for all: only to see that everything works.
+    /// Takes seconds for all exhibits: only to see that everything works.
     Tiny,
-    /// Minutes for all.
+    /// Takes minutes for all exhibits.
     Quick,
-    /// As committed.
+    /// The size of the committed records.
     Full,
 }
 
 impl Size {
-    /// One of three, by size.
+    /// Returns one of three values, by size.
     pub(crate) fn pick<T>(self, tiny: T, quick: T, full: T) -> T {
         match self {
             Self::Tiny => tiny,
@@ -88,26 +88,26 @@ pub(crate) struct Exhibit {
     /// The name of its record.
     pub(crate) name: &'static str,
     pub(crate) paper: Paper,
-    /// As the paper has it, as in "Table 2".
+    /// The number in the paper, such as "Table 2".
     pub(crate) number: &'static str,
     pub(crate) title: &'static str,
     /// About how many minutes a quick and a full run take on two cores.
     pub(crate) minutes: (f64, f64),
-    /// Measures.
+    /// Measures the exhibit.
     pub(crate) run: fn(Size) -> Result<Table, Box<dyn Error>>,
-    /// What people see of the record.
+    /// Returns what people see of the record.
     pub(crate) show: fn(&Record) -> Vec<Piece>,
-    /// What must hold at every size; the error says what does not.
+    /// Checks what must hold at every size; the error says what does not.
     pub(crate) check: fn(&Record) -> Result<(), String>,
 }
 
-/// All of them, in the order of the papers.
+/// Returns all exhibits, in the order of the papers.
 pub(crate) fn exhibits() -> Vec<Exhibit> {
     let papers = [cuckoo::exhibits(), bloom::exhibits(), fan::exhibits(), eppstein::exhibits()];
     [papers.concat(), vec![scale::EXHIBIT]].concat()
 }
 
-/// Runs the exhibits that are asked for, writes their records, and what follows from them.
+/// Runs the chosen exhibits and writes their records and the documents generated from them.
 pub(crate) fn run(args: &AllArgs) -> Result<(), Box<dyn Error>> {
     let size = match (args.sizes.tiny, args.sizes.full) {
         (true, _) => Size::Tiny,
@@ -136,8 +136,7 @@ pub(crate) fn run(args: &AllArgs) -> Result<(), Box<dyn Error>> {
         eprintln!("{} of {}: {}, about {:.1} minutes", at + 1, chosen.len(), exhibit.name, minutes(exhibit));
         let (start, origin) = (Instant::now(), Origin::here());
         let table = (exhibit.run)(size)?;
-        // A record that does not hold what it must is the one that is wanted: it is written, and the run goes
-        // on.
+        // A record that fails its check is exactly the one to look at: it is written, and the run goes on.
         record::write(&folders.records, exhibit.name, &table, &origin)?;
         if let Err(what) = (exhibit.check)(&Record::of(&table, &origin)?) {
             eprintln!("  does not hold: {what}");
@@ -157,7 +156,7 @@ fn chosen(names: &[String]) -> Result<Vec<Exhibit>, Box<dyn Error>> {
     let find = |name: &String| {
         let known = all.iter().map(|exhibit| exhibit.name).collect::<Vec<_>>().join(", ");
         let found = all.iter().find(|exhibit| exhibit.name == name).copied();
-        found.ok_or_else(|| format!("{name:?} is no table or figure; there are {known}").into())
+        found.ok_or_else(|| format!("{name:?} is not a table or figure; choose from {known}").into())
     };
     names.iter().map(find).collect()
 }

@@ -1,4 +1,4 @@
-//! How the cost of a key grows with the number of keys, measured as far as memory goes and extrapolated
+//! How the cost of a key grows with the number of keys: measured as far as memory allows, extrapolated
 //! beyond.
 
 use std::error::Error;
@@ -23,20 +23,20 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     check,
 };
 
-/// Those that are built as large as memory allows.
+/// Filters that are built as large as memory allows.
 const FAR: [&str; 4] = ["sorted@14", "windowed:2@14", "flexible:4@13", "blocked:2@11"];
 
-/// Those that are built up to a tenth of that.
+/// Filters that are built up to a tenth of that.
 const NEAR: [&str; 5] = ["windowed:3@13", "windowed:4@13", "sorted@14+dense", WHOLE, "bloom@11"];
 
-/// The one whose keys cannot be sorted by place first: what every key costs that misses the caches.
+/// The filter whose keys cannot be sorted by place first: it shows the cost of a key that misses the caches.
 const WHOLE: &str = "sorted@14+whole";
 
-/// Sizes that a line is laid through, and sizes that it is followed to.
+/// How many sizes a line is fitted to, and the sizes that it is extended to.
 const FITTED: usize = 3;
 const BEYOND: [u32; 3] = [10, 11, 12];
 
-/// The most regions that a table is cut into when it is built, as `cuckoo/bulk.rs` has it.
+/// The most regions that a table is split into when it is built, as in `cuckoo/bulk.rs`.
 const REGIONS: f64 = 4096.0;
 
 fn run(size: Size) -> Result<Table, Box<dyn Error>> {
@@ -76,12 +76,12 @@ fn rows<'a>(record: &'a Record, filter: &str, threads: &str) -> Vec<Row<'a>> {
     rows
 }
 
-/// Points of a column against the number of keys, on one thread.
+/// Returns the points of a column against the number of keys, on one thread.
 fn points(record: &Record, filter: &str, column: &str) -> Vec<(f64, f64)> {
     rows(record, filter, "1").iter().map(|row| (row.number("keys"), row.number(column))).collect()
 }
 
-/// A line through points over the logarithm of the number of keys, by least squares.
+/// A line fitted to points over the logarithm of the number of keys, by least squares.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     at_one: f64,
@@ -89,14 +89,14 @@ struct Line {
 }
 
 impl Line {
-    /// Through the last points; `None` if there are too few.
+    /// Fits a line to the last points; `None` if there are too few.
     fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let last = points.get(points.len().checked_sub(FITTED)?..)?;
         let mean = |of: &dyn Fn(&(f64, f64)) -> f64| last.iter().map(of).sum::<f64>() / last.len() as f64;
         let (x, y) = (mean(&|point| point.0.log10()), mean(&|point| point.1));
         let spread = mean(&|point| (point.0.log10() - x).powi(2));
         let per_decade = mean(&|point| (point.0.log10() - x) * (point.1 - y)) / spread;
-        // What falls from size to size is noise, or a cost of small filters: it does not go on falling.
+        // A cost that falls with the size is noise, or a cost of small filters: it does not keep falling.
         let per_decade = per_decade.max(0.0);
         Some(Self { at_one: y - per_decade * x, per_decade })
     }
@@ -106,7 +106,7 @@ impl Line {
     }
 }
 
-/// The cost at the largest size, and what a line through the sizes before says of it.
+/// Returns the cost at the largest size, and the prediction of a line through the sizes before it.
 fn hindsight(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let (last, before) = points.split_last()?;
     Some((last.1, Line::fit(before)?.at(last.0)))
@@ -119,8 +119,9 @@ fn show(record: &Record) -> Vec<Piece> {
         |keys: u64| (8.0 * keys as f64 + planned(FAR[0], keys).unwrap_or(f64::NAN)) / f64::from(1 << 30);
     vec![
         Piece::Text(format!(
-            "Filters are built from all of their keys at once and asked for slices of keys, half of them present; nanoseconds per key on one \
-             thread. Measured up to {:.0e} keys, which take {:.1} GiB: 8 bytes a key, and the filter. Ten times as many would take {:.1}. {}",
+            "Filters are built from all of their keys at once, and slices of keys are looked up, half of them \
+             present; nanoseconds per key on one thread. Measured up to {:.0e} keys, which take {:.1} GiB: 8 \
+             bytes per key, and the filter. Ten times as many would take {:.1}. {}",
             largest as f64,
             gibibytes(largest),
             gibibytes(10 * largest),
@@ -129,25 +130,27 @@ fn show(record: &Record) -> Vec<Piece> {
         Piece::Figure(figure(record)),
         Piece::Table(measured(record)),
         Piece::Text(
-            "Beyond, a line is laid through the last three sizes, over the logarithm of the number of keys. How much it can be trusted is seen by \
-             laying it through the three sizes before and asking for the largest, which was measured:"
+            "Beyond that, a line is fitted to the last three sizes, over the logarithm of the number of keys. \
+             To show how far it can be trusted, a line fitted to the three sizes before the largest predicts \
+             the largest, which was measured:"
                 .to_owned(),
         ),
         Piece::Table(tested(record)),
         Piece::Table(extrapolated(record)),
         Piece::Text(format!(
-            "What is not in the line: keys are sorted into at most {REGIONS} regions of the table before they are stored, and a region must stay in a \
-             cache. From about 10^11 keys on it fits none (the column of regions), and then a key costs about what it costs today with offsets over the whole table, \
-             where sorting does not help ({WHOLE}, {:.0} ns at the largest size measured): the last column. The address translation of \
-             larger memories comes on top. Many shards of a size that was measured avoid both: their cost per key is that of one of \
-             them, plus the routing. Rate and load do not change with the number of keys, as long as place and fingerprint find \
-             64 bits of hash to draw from.",
+            "The line leaves something out. Keys are sorted into at most {REGIONS} regions of the table before \
+             they are stored, and a region must stay in a cache. From about 10^11 keys on, a region fits in no \
+             cache (see the region column). A key then costs about as much as with offsets over the whole \
+             table, where sorting does not help ({WHOLE}, {:.0} ns at the largest size measured); this is the \
+             last column. The address translation of larger memories comes on top. Many shards of a measured \
+             size avoid both: a key costs as much as in one of them, plus the routing. Rate and load do not \
+             change with the number of keys, as long as 64 bits of hash suffice for place and fingerprint.",
             points(record, WHOLE, "ns/key").last().map_or(f64::NAN, |point| point.1),
         )),
     ]
 }
 
-/// How much more the largest costs than the smallest.
+/// Says how much more a key costs in the largest filter than in the smallest.
 fn growth(record: &Record) -> String {
     let share = |filter: &&str, column| {
         let points = points(record, filter, column);
@@ -157,7 +160,7 @@ fn growth(record: &Record) -> String {
         format!("{filter} {:.2} and {:.2}", share(filter, "ns/key"), share(filter, "find ns/key"))
     });
     format!(
-        "The largest filter costs so many times what the smallest does, a key stored and a key found: {}.",
+        "Cost in the largest filter divided by cost in the smallest, for storing and for finding a key: {}.",
         words.collect::<Vec<_>>().join(", ")
     )
 }
@@ -250,7 +253,7 @@ fn extrapolated(record: &Record) -> Table {
     table
 }
 
-/// Bytes of one of these filters for so many keys.
+/// Returns the bytes of one of these filters for this many keys.
 fn planned(filter: &str, keys: u64) -> Option<f64> {
     let (kind, k) = filter.split_once('@')?;
     let k: f64 = k.split('+').next()?.parse().ok()?;
@@ -274,15 +277,15 @@ fn figure(record: &Record) -> Figure {
             });
             [Some(Curve::points(filter, colour, points)), beyond].into_iter().flatten()
         });
-        // A decade more than there are lines, or the last mark would stand at the edge of the picture.
+        // A decade more than the lines need, or the last mark would be at the edge of the picture.
         let keys = Scale::logarithmic("keys", 10).between(least, 1e13);
         Panel::new(title, keys, Scale::linear("ns per key")).with(curves)
     };
     Figure::new(vec![panel("A key stored", "ns/key"), panel("A key found", "find ns/key")])
 }
 
-/// Everything that was planned was measured, and walks lengthen little: small tables have some slots to
-/// spare. Nothing is asked about time.
+/// Checks that everything was measured, and that walks lengthen little: small tables have some spare slots.
+/// Times are not checked.
 fn check(record: &Record) -> Result<(), String> {
     for filter in FAR.into_iter().chain(NEAR) {
         let rows = rows(record, filter, "1");

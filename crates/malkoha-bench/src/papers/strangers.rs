@@ -1,18 +1,19 @@
-//! The rate of a filter, by asking it for keys that were never stored.
+//! Measures the rate of a filter by looking up keys that were never stored.
 
 use malkoha::Filter;
 
 use crate::race::STRANGERS;
 
-/// Keys that are asked for at once.
+/// Keys that are looked up at once.
 const CHUNK: u64 = 1 << 16;
 
-/// For how many of so many strangers a filter answers: integers from 2^41 on, of which none may be stored.
+/// Returns how many of this many strangers a filter reports: integers from 2^41 on, none of which may be
+/// stored.
 pub(super) fn ask(filter: &Filter, strangers: u64) -> u64 {
     ask_from(STRANGERS, strangers, |keys, answers| filter.contains_slice_into(keys, answers))
 }
 
-/// For how many of the integers from `first` on, so many, `contains` answers.
+/// Returns how many of this many integers, from `first` on, `contains` reports.
 pub(super) fn ask_from(first: u64, strangers: u64, mut contains: impl FnMut(&[u64], &mut [bool])) -> u64 {
     let (mut keys, mut answers) = (Vec::new(), Vec::new());
     let mut hits = 0;
@@ -29,8 +30,8 @@ pub(super) fn ask_from(first: u64, strangers: u64, mut contains: impl FnMut(&[u6
     hits
 }
 
-/// By how many standard deviations more hits were counted than a rate lets expect. The rate of a filter
-/// itself strays around its expectation, by about the root of its keys.
+/// Returns by how many standard deviations the hits exceed what a rate predicts. The rate of a filter itself
+/// varies around its expectation, by about the root of its keys.
 pub(super) fn deviations(hits: f64, strangers: f64, rate: f64, keys: f64) -> f64 {
     let expected = strangers * rate;
     (hits - expected) / (expected + expected * expected / keys).sqrt()

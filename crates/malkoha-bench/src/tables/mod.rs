@@ -1,4 +1,4 @@
-//! `tables`: docs/TABLES.md and its figures, written from the committed records and from nothing else.
+//! `tables`: writes docs/TABLES.md and its figures from the committed records and nothing else.
 
 mod counting;
 pub(crate) mod rates;
@@ -13,7 +13,7 @@ use crate::papers::{self, Paper, Piece};
 use crate::record::{self, Record, Row};
 use crate::table::{Cell, Table};
 
-/// Where records are read and documents written.
+/// The folders that records are read from and documents are written to.
 #[derive(Clone, Debug)]
 pub(crate) struct Folders {
     pub(crate) records: PathBuf,
@@ -21,20 +21,20 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    /// Those of the repository.
+    /// Returns the folders of the repository.
     pub(crate) fn committed() -> Self {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
         Self { records: record::committed(), docs }
     }
 }
 
-/// Writes the documents of the repository, or only says whether they are up to date.
+/// Writes the documents of the repository, or only checks that they are up to date.
 pub(crate) fn run(check: bool) -> Result<(), Box<dyn Error>> {
     let documents = documents(&Folders::committed())?;
     if check { compare(&documents) } else { write(&documents) }
 }
 
-/// A file that follows from records, and what is in it.
+/// A file generated from records, and its content.
 pub(crate) type Document = (PathBuf, String);
 
 pub(crate) fn write(documents: &[Document]) -> Result<(), Box<dyn Error>> {
@@ -60,7 +60,7 @@ fn compare(documents: &[Document]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Everything that follows from the records: where it belongs, and its text.
+/// Returns everything that is generated from the records, with its path.
 pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Error>> {
     let mut text = HEAD.to_owned();
     let mut documents = Vec::new();
@@ -107,28 +107,28 @@ pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Erro
 const HEAD: &str = "\
 # Tables
 
-Measured numbers, losses as plainly as wins. This file is written by
+Measured numbers; losses are shown as plainly as wins. This file is written by
 
 ```sh
 cargo run --release -p malkoha-bench -- tables
 ```
 
-from the records in `crates/malkoha-bench/records`, and CI refuses it if it does not follow from them. Every record names
-the machine, the commit, the compiler and the command that it was measured with; the commands below repeat it.
-Machines differ, and the same machine differs from minute to minute: what counts are ratios within one run.
+from the records in `crates/malkoha-bench/records`, and CI fails if it does not match them. Every record names the
+machine, the commit, the compiler and the command of its run; the commands below repeat the measurements.
+Machines differ, and the same machine varies from minute to minute, so only ratios within one run count.
 
-First come the goals and the speed, then what a rate costs, then a comparison with filters that count, then the tables and
-figures of the papers, and at the end how cost grows with the number of keys.
+The goals and the speed come first, then what a rate costs, then a comparison with filters that count, then the tables
+and figures of the papers, and finally how cost grows with the number of keys.
 
 ";
 
-/// What measures one exhibit again, which was perhaps measured together with others.
+/// Returns the command that measures one exhibit again. It may have been measured together with others.
 fn command(name: &str, parameters: &str) -> String {
     let size = parameters.split(' ').find(|word| ["--tiny", "--quick", "--full"].contains(word));
     format!("all {} {name}", size.unwrap_or("--quick"))
 }
 
-/// Where a record comes from, as a paragraph.
+/// Returns a paragraph that says where a record comes from.
 fn origin(record: &Record, command: &str) -> String {
     let commit = record.fact("commit");
     format!(
@@ -141,7 +141,7 @@ fn origin(record: &Record, command: &str) -> String {
     )
 }
 
-/// A table in Markdown; its title is not shown.
+/// Formats a table as Markdown. Its title is not shown.
 fn markdown(table: &Table) -> String {
     let mut text = String::new();
     let line = |fields: Vec<String>| format!("| {} |\n", fields.join(" | "));
@@ -154,7 +154,7 @@ fn markdown(table: &Table) -> String {
     text
 }
 
-/// What rows have in a column, each once, in their order.
+/// Returns the distinct values of a column, in order of appearance.
 fn distinct<'a>(rows: impl Iterator<Item = Row<'a>>, column: &str) -> Vec<&'a str> {
     let mut all = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! The chapter on speed: what was set as a goal, and every number of the runs behind it.
+//! The chapter on speed: the goals, and every number of the runs behind them.
 
 use std::error::Error;
 use std::path::Path;
@@ -13,7 +13,7 @@ struct Records {
     limits: Record,
     /// Tables of 256 MB, with peers.
     memory: Record,
-    /// Tables that fit the second-level cache, with peers.
+    /// Tables that fit in the second-level cache, with peers.
     cache: Record,
     /// Sizes and rates.
     space: Record,
@@ -22,7 +22,7 @@ struct Records {
     store: Record,
 }
 
-/// The chapter; none if the runs behind it were not made.
+/// Returns the chapter, or `None` if the runs behind it were not made.
 pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
     if !folder.join("speed-memory.csv").exists() {
         return Ok(None);
@@ -38,8 +38,8 @@ pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
     };
     let mut text = "## Speed\n\n### Goals\n\n".to_owned();
     text.push_str(
-        "One thread and tables of 256 MB on 2 MiB pages unless said otherwise. Slices are batches of keys; C is bits \
-         per key over -log2 of the measured rate.\n\n",
+        "One thread and tables of 256 MB on 2 MiB pages unless stated otherwise. Slices are batches of keys; C \
+         is bits per key divided by -log2 of the measured rate.\n\n",
     );
     text.push_str(&markdown(&goals(&records)));
     let sections = [
@@ -48,7 +48,7 @@ pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
         ("Tables in the second-level cache", &records.cache, speeds(&records.cache)),
         ("Space", &records.space, vec![space(&records.space)]),
         ("Building larger and larger filters", &records.scale, vec![scale(&records.scale)]),
-        ("Keeping filters", &records.store, vec![store(&records.store)]),
+        ("Saving and loading filters", &records.store, vec![store(&records.store)]),
     ];
     for (title, record, tables) in sections {
         text.extend(["### ", title, "\n\n", &origin(record, record.fact("parameters"))]);
@@ -93,7 +93,7 @@ impl Goal {
     }
 }
 
-/// What a filter did in one operation of a run.
+/// Returns the row of one filter and one operation.
 fn row<'a>(record: &'a Record, filter: &str, operation: &str) -> Option<Row<'a>> {
     record.rows().find(|row| row.text("filter") == filter && row.text("operation") == operation)
 }
@@ -102,7 +102,7 @@ fn value(record: &Record, filter: &str, operation: &str, column: &str) -> f64 {
     row(record, filter, operation).map_or(f64::NAN, |row| row.number(column))
 }
 
-/// The deletable peers, and how quickly the better of them finds.
+/// The peers that can delete.
 const DELETABLE: [&str; 2] = ["cuckoofilter", "qfilter"];
 
 fn goals(records: &Records) -> Table {
@@ -174,7 +174,7 @@ fn goals(records: &Records) -> Table {
     table
 }
 
-/// How much more a key costs in the largest filter than in the smallest of a kind.
+/// Returns how much more a key costs in the largest filter of a kind than in the smallest.
 fn growth(record: &Record) -> Vec<Goal> {
     let goal = |filter: &str| {
         let rows: Vec<_> =
@@ -188,7 +188,7 @@ fn growth(record: &Record) -> Vec<Goal> {
     filters(record).into_iter().map(goal).collect()
 }
 
-/// The columns of a record that people want, under shorter names.
+/// Returns the chosen columns of a record, renamed.
 fn columns(record: &Record, chosen: &[(&str, &str, Option<usize>)]) -> Table {
     let names: Vec<&str> = chosen.iter().map(|(_, name, _)| *name).collect();
     let mut table = Table::new("", &names);
@@ -231,12 +231,12 @@ fn scale(record: &Record) -> Table {
     )
 }
 
-/// Filters by ways of keeping them: megabytes per second, and the share of a plain copy of the same bytes.
+/// Lists filters by ways of saving and loading them: megabytes per second, and the share of a plain copy.
 fn store(record: &Record) -> Table {
     let ways = distinct(record.rows(), "way");
-    let title = "MB/s, and in brackets the share of what a plain copy of the same bytes gets in the same turn: a copy in \
-                 memory for bytes, a file written and synced for `save`, a file read for the others, from the page cache \
-                 or from the disk. Plain copies, too, lie on pages of 2 MiB";
+    let title = "MB/s, and in brackets the share of the speed of a plain copy of the same bytes in the same \
+                 turn: a copy in memory for bytes, a file written and synced for `save`, and a file read, from \
+                 the page cache or from the disk, for the others. The plain copies also use 2 MiB pages";
     let mut table = Table::new(title, &["filter", "MB"]);
     table.columns.extend(ways.iter().map(ToString::to_string));
     for filter in filters(record) {
@@ -275,12 +275,12 @@ fn size(row: Row<'_>) -> [Cell; 3] {
     ]
 }
 
-/// The filters of a record, each once, in its order.
+/// Returns the distinct filters of a record, in its order.
 fn filters(record: &Record) -> Vec<&str> {
     distinct(record.rows(), "filter")
 }
 
-/// Million keys per second and fractions of the limit: filters by operations.
+/// Tabulates filters by operations: million keys per second, and fractions of the limit.
 fn speeds(record: &Record) -> Vec<Table> {
     let operations = distinct(record.rows(), "operation");
     let pivot = |title: &str, column: &str, decimals: usize, with_size: bool| {
@@ -304,11 +304,11 @@ fn speeds(record: &Record) -> Vec<Table> {
     };
     vec![
         pivot(
-            "Million keys per second, medians (`[]` slices, `find N` with N % present)",
+            "Million keys per second, medians (`[]`: slices; `find N`: N % of the keys are present)",
             "mkeys_per_s",
             1,
             true,
         ),
-        pivot("Fractions of the limit of the same turn, medians", "fraction", 2, false),
+        pivot("Fractions of the limit measured in the same turn, medians", "fraction", 2, false),
     ]
 }

@@ -5,7 +5,7 @@ use malkoha::KeyHasher;
 /// Letters of a word: the paper's 31-grams.
 pub(super) const WORD: usize = 31;
 
-/// The letters of a FASTA file, with a line end between sequences.
+/// Returns the letters of a FASTA file, with a line end between sequences.
 pub(super) fn letters(fasta: &[u8]) -> Vec<u8> {
     let mut letters = Vec::with_capacity(fasta.len());
     for line in fasta.split(|byte| *byte == b'\n') {
@@ -18,8 +18,8 @@ pub(super) fn letters(fasta: &[u8]) -> Vec<u8> {
     letters
 }
 
-/// Calls `found` with every word, as a number of two bits a letter. Words with other letters than ACGT are
-/// left out.
+/// Calls `found` with every word, as a number with two bits per letter. Words with letters other than ACGT
+/// are left out.
 pub(super) fn each_word(letters: &[u8], mut found: impl FnMut(u64)) {
     const MASK: u64 = (1 << (2 * WORD)) - 1;
     let (mut forward, mut reverse, mut good) = (0u64, 0u64, 0usize);
@@ -43,14 +43,14 @@ pub(super) fn each_word(letters: &[u8], mut found: impl FnMut(u64)) {
     }
 }
 
-/// Parts of a genome that together have each of its words once.
+/// Splits a genome into parts that together contain each of its words once.
 pub(super) fn parts(letters: &[u8], count: usize) -> impl Iterator<Item = &[u8]> {
     let part = letters.len().div_ceil(count).max(1);
     let end = move |start: usize| (start + part + WORD - 1).min(letters.len());
     (0..letters.len()).step_by(part).map(move |start| &letters[start..end(start)])
 }
 
-/// The different words of a genome, sorted.
+/// Returns the distinct words of a genome, sorted.
 pub(super) fn distinct(letters: &[u8]) -> Vec<u64> {
     let mut words = Vec::with_capacity(letters.len());
     each_word(letters, |word| words.push(word));
@@ -59,7 +59,7 @@ pub(super) fn distinct(letters: &[u8]) -> Vec<u64> {
     words
 }
 
-/// A made-up genome in FASTA: random letters, of which a tenth are those from before and a few unknown.
+/// Makes up a genome in FASTA: random letters, of which a tenth are repeats and a few are unknown.
 pub(super) fn synthetic(count: usize) -> Vec<u8> {
     const LINE: usize = 60;
     let draws = KeyHasher::new(31);

@@ -1,4 +1,4 @@
-//! The filters of the paper as the paper sizes them: k bits for each key, and the memory as a multiple of
+//! The filters of the paper, sized as the paper does: k bits for each key, and the memory as a multiple of
 //! what a plain filter needs, n k / ln 2 bits in blocks of 512.
 
 use std::f64::consts::LOG2_E;
@@ -18,7 +18,7 @@ pub(super) const BLOCK: f64 = 512.0;
 pub(super) enum Member {
     /// Bits anywhere.
     Plain,
-    /// Bits in one of so many candidate blocks.
+    /// Bits in one of this many candidate blocks.
     Blocked(u8, Pattern),
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Member {
 }
 
 impl Member {
-    /// The colours of the paper for its filters, others for ours.
+    /// Returns the paper's colours for its filters, and other colours for ours.
     pub(super) fn colour(self) -> usize {
         match self {
             Self::Plain => 7,
@@ -55,13 +55,13 @@ impl Member {
         }
     }
 
-    /// Whether its pattern is the paper's distinct one, which figures draw with broken lines.
+    /// Returns whether its pattern is the paper's distinct one, which figures draw with dashed lines.
     pub(super) fn is_distinct(self) -> bool {
         matches!(self, Self::Blocked(_, Pattern::Distinct))
     }
 }
 
-/// The colour of filters with so many choices.
+/// Returns the colour of filters with this many choices.
 pub(super) fn colour_of_choices(choices: u8) -> usize {
     [7, 2, 1, 5, 6][usize::from(choices)]
 }
@@ -76,7 +76,7 @@ pub(super) struct Setting {
     pub(super) size: f64,
     pub(super) cost: Cost,
     pub(super) seed: u64,
-    /// Keys that were never stored and are looked up; perhaps none.
+    /// How many keys that were never stored are looked up; may be zero.
     pub(super) strangers: u64,
 }
 
@@ -91,8 +91,8 @@ impl Setting {
         BloomLayout { bits: self.blocks() * 512, key_bits: self.k }
     }
 
-    /// The layout of a blocked filter. A spread pattern has a multiple of 8 bits: that with the lowest
-    /// predicted rate.
+    /// Returns the layout of a blocked filter. A spread pattern has a multiple of 8 bits: the one with the
+    /// lowest predicted rate.
     pub(super) fn blocked(&self, choices: u8, pattern: Pattern) -> BlockedLayout {
         let layout =
             |key_bits| BlockedLayout { blocks: self.blocks(), choices, key_bits, pattern, cost: self.cost };
@@ -104,7 +104,7 @@ impl Setting {
         all.min_by(|a, b| rate(a).total_cmp(&rate(b))).expect("one has the lowest rate")
     }
 
-    /// The rate that is predicted.
+    /// Returns the predicted rate.
     pub(super) fn predicted_rate(&self, member: Member) -> f64 {
         match member {
             Member::Plain => self.plain().rate(self.keys),
@@ -112,7 +112,7 @@ impl Setting {
         }
     }
 
-    /// The number of bits that a key sets.
+    /// Returns the number of bits that a key sets.
     pub(super) fn key_bits(&self, member: Member) -> u32 {
         match member {
             Member::Plain => self.k,
@@ -125,7 +125,7 @@ impl Setting {
         numbers.map(move |number| hasher.number(number))
     }
 
-    /// The share of strangers for which `contains` answers yes; not a number if there are none.
+    /// Returns the share of strangers that `contains` reports; NaN if there are none.
     fn counted(&self, mut contains: impl FnMut(&[KeyHash], &mut [bool])) -> f64 {
         let hasher = KeyHasher::new(self.seed);
         let mut hashes = Vec::new();
@@ -137,7 +137,7 @@ impl Setting {
         hits as f64 / self.strangers as f64
     }
 
-    /// Fills a filter and looks at it.
+    /// Fills a filter and examines it.
     ///
     /// # Errors
     ///
@@ -170,25 +170,25 @@ impl Setting {
         })
     }
 
-    /// No key may be lost: some thousand of them are asked for.
+    /// Checks that no key is lost, by looking up a few thousand.
     fn check_keys(&self, contains: impl Fn(KeyHash) -> bool) -> Result<(), String> {
         if self.hashes(0..self.keys.min(4096)).all(contains) { Ok(()) } else { Err("a key is lost".into()) }
     }
 }
 
-/// What is seen of a full filter.
+/// What is measured of a full filter.
 #[derive(Clone, Debug)]
 pub(super) struct Filled {
-    /// The rate that the set bits have.
+    /// The rate computed from the set bits.
     pub(super) rate: f64,
-    /// The share of strangers that were found; not a number if none were looked up.
+    /// The share of strangers that were found; NaN if none were looked up.
     pub(super) counted: f64,
     /// How many blocks have 0, 1 to 512 set bits; empty for plain filters.
     pub(super) histogram: Vec<u64>,
 }
 
 impl Filled {
-    /// The mean and the standard deviation of the number of set bits per block.
+    /// Returns the mean and the standard deviation of the number of set bits per block.
     pub(super) fn moments(&self) -> (f64, f64) {
         let blocks = self.histogram.iter().sum::<u64>() as f64;
         let moment = |of: &dyn Fn(f64) -> f64| {
@@ -200,8 +200,8 @@ impl Filled {
     }
 }
 
-/// The position at which a row of points, in the order of x, first crosses a height on its way down; between
-/// two points the row is straight.
+/// Returns the x at which a series of points, sorted by x, first falls below a height. Points are joined by
+/// straight lines.
 pub(super) fn crossing(points: &[(f64, f64)], height: f64) -> Option<f64> {
     points.windows(2).find_map(|pair| {
         let [(x0, y0), (x1, y1)] = [pair[0], pair[1]];

@@ -25,7 +25,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
 /// A row of the paper's table.
 struct Published {
     name: &'static str,
-    /// C(k) at its best; for blocked filters only that of k = 10 is known.
+    /// C(k) in the best case; for blocked filters only k = 10 is known.
     best: fn(f64) -> Option<f64>,
     /// The worst C at k = 10.
     worst: f64,
@@ -61,10 +61,10 @@ fn only_ten(k: f64, factor: f64) -> Option<f64> {
     ((k - 10.0).abs() < 1e-9).then_some(factor)
 }
 
-/// The k of the paper's column of worst cases.
+/// The k of the paper's column for the worst case.
 const TEN: u32 = 10;
 
-/// A filter of ours or of others, and the row of the paper that it stands for, if there is one.
+/// One of our filters or a peer, with the row of the paper that it represents, if any.
 struct Subject {
     name: &'static str,
     published: Option<usize>,
@@ -122,7 +122,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     let keys = size.pick(30_000, 200_000, 4_000_000);
     let strangers = size.pick(1 << 17, 1 << 20, 1 << 26);
     let ks = size.pick(vec![8, TEN], (4..=20).collect(), (4..=20).collect::<Vec<u32>>());
-    // Rates below 2^-14 are too rare to count; there it is planned only.
+    // False positives at rates below 2^-14 are too rare to count; there, filters are only planned.
     let counted = size.pick(vec![TEN], vec![TEN], vec![6, TEN, 14]);
     for k in ks {
         for subject in &SUBJECTS {
@@ -144,9 +144,10 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// A full filter of ours, and the memory that one key more takes.
+/// Measures a full filter of ours, and the memory with one more key.
 fn measure(spec: impl Fn(u64) -> Spec, keys: u64, strangers: u64) -> Result<Vec<Cell>, Box<dyn Error>> {
-    // As many keys as the table for so many keys takes: only kinds in powers of two have room for many more.
+    // As many keys as the table planned for this many holds: only kinds in powers of two have room for many
+    // more.
     let table = spec(keys).plan()?.bytes();
     let mut most = spec(keys).plan()?.capacity();
     while spec(most).plan()?.bytes() > table {
@@ -177,7 +178,7 @@ fn measure(spec: impl Fn(u64) -> Spec, keys: u64, strangers: u64) -> Result<Vec<
     }
     let rate = strangers::ask(&filter, strangers) as f64 / strangers as f64;
     let steps = if geometry.kind().is_bloom() { f64::NAN } else { filter.stats().steps_mean };
-    // A tenth more keys than planned.
+    // Insert a tenth more keys than planned.
     let before = filter.fill().map(|fill| fill.rate);
     let refused = (most..most + most / 10).find(|key| filter.insert(key).is_err());
     let overfull = match (before, filter.fill()) {
@@ -194,7 +195,7 @@ fn measure(spec: impl Fn(u64) -> Spec, keys: u64, strangers: u64) -> Result<Vec<
     Ok(row)
 }
 
-/// The peer's quotient filter: a power of two of slots, filled to 0.95.
+/// Measures the peer's quotient filter: a power of two of slots, filled to 0.95.
 fn measure_peer(name: &str, rate: f64, keys: u64, strangers: u64) -> Result<Vec<Cell>, Box<dyn Error>> {
     let offer: Offer =
         malkoha_bench_peers::all().into_iter().find(|offer| offer.name == name).ok_or("no such peer")?;
@@ -317,13 +318,15 @@ fn words(record: &Record) -> String {
     let factor =
         |name: &str, column: &str| at_ten(record, name).map_or(f64::NAN, |row| row.number(column) / 10.0);
     format!(
-        "C is bits per key over k for rate 2^-k. The paper's cuckoo filter has a load of 0.95 and k + 3 bits a slot; its worst case is one \
-         key more than a power of two of slots holds, twice the best. BlowChoc stands for two choices. Ours hold as many keys as their \
-         tables take (best), or are planned for the fewest keys that take a larger table (worst); the rate is counted and must be \
-         at most 2^-10. Where sizes are free best and worst are the same: {:.3} for sorted buckets, {:.3} if dense. The classic filter has {:.3} and {:.3}: \
-         less than twice as much, because slots of a table that is half empty need a bit less. The price of ours: blocked:1 takes \
-         {:.3} where the paper has 1.565, because it aims at 0.95 of the rate, so that single filters keep it. Steps are those of the \
-         walk, most of them a cache miss. There is no crate of vector quotient filters to measure.",
+        "C is bits per key divided by k, for rate 2^-k. The paper's cuckoo filter has a load of 0.95 and k + 3 \
+         bits per slot; its worst case, twice the best, is one key more than a power of two of slots holds. \
+         BlowChoc is the filter with two choices. Ours hold as many keys as fit in their tables (best), or are \
+         planned for the fewest keys that need a larger table (worst); the rate is counted and must be at most \
+         2^-10. Where any size is possible, best and worst are the same: {:.3} for sorted buckets, {:.3} if \
+         dense. The classic filter has {:.3} and {:.3}, less than twice as much, because the slots of a \
+         half-empty table need one bit less. Ours has a price: blocked:1 takes {:.3} where the paper has \
+         1.565, because it aims at 0.95 of the rate so that each single filter keeps it. Steps are those of \
+         the walk, most of them a cache miss. There is no crate with vector quotient filters to measure.",
         factor("sorted", "bits_per_key"),
         factor("sorted dense", "bits_per_key"),
         factor("classic:4", "bits_per_key"),
@@ -332,8 +335,8 @@ fn words(record: &Record) -> String {
     )
 }
 
-/// Rates hold, Bloom kinds never refuse, powers of two cost up to twice as much, and the order of the paper's
-/// column.
+/// Checks that rates hold, that Bloom kinds never refuse a key, that powers of two cost up to twice as much,
+/// and that the order is that of the paper's column.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows().filter(|row| row.number("strangers") > 0.0) {
         let (name, k) = (row.text("filter"), row.number("k"));
@@ -343,7 +346,7 @@ fn check(record: &Record) -> Result<(), String> {
             return Err(format!("{name}, k = {k}: {hits} strangers were found, expected at most {expected}"));
         }
         let factor = row.number("overfull_factor");
-        // One choice strays most, and small filters do.
+        // Filters with one choice vary most, and so do small ones.
         let stray = 0.01 * k * (1e5 / row.number("keys")).sqrt().max(0.3);
         if (factor / row.number("overfull_predicted") - 1.0).abs() > stray {
             return Err(format!("{name}, k = {k}: a tenth more keys make the rate {factor} times as high"));

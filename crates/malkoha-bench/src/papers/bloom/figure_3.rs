@@ -1,4 +1,4 @@
-//! Figure 3: how full blocks may be, and how often bits of a key coincide.
+//! Figure 3: how full blocks may be, and how often the bits of a key coincide.
 
 use std::error::Error;
 
@@ -22,7 +22,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     check,
 };
 
-/// The set bits of a block that the paper's appendix C states: k, choices, bits.
+/// The set bits of a block stated in the paper's appendix C: k, choices, bits.
 const PUBLISHED_BITS: [(u32, u8, f64); 4] = [(7, 2, 232.0), (7, 3, 219.0), (14, 2, 244.0), (14, 3, 237.0)];
 
 /// The paper: "already for k = 10, there is an almost 10 % risk".
@@ -66,7 +66,7 @@ fn row(part: &str, k: u32, variant: String, keys: u64, (predicted, measured): (f
     ]
 }
 
-/// The chance that a key has fewer than k bits: the birthday paradox.
+/// Returns the probability that a key has fewer than k bits: the birthday paradox.
 fn coincidence(pattern: Pattern, k: u32) -> f64 {
     let all_differ = |draws: u32, of: f64| (0..draws).map(|i| 1.0 - f64::from(i) / of).product::<f64>();
     match pattern {
@@ -76,8 +76,8 @@ fn coincidence(pattern: Pattern, k: u32) -> f64 {
     }
 }
 
-/// The share of keys with fewer than k bits, by the blocks of a filter in which few blocks have more than one
-/// key: those with 1 to k set bits have one, for two keys have more together.
+/// Returns the share of keys with fewer than k bits, from a filter in which few blocks have more than one
+/// key. A block with 1 to k set bits has one key, because two keys would set more.
 fn measured_coincidence(pattern: Pattern, k: u32, keys: u64) -> Result<f64, malkoha::Error> {
     let layout = BlockedLayout { blocks: 4 * keys, choices: 1, key_bits: k, pattern, cost: Cost::default() };
     macro_rules! histogram {
@@ -153,7 +153,7 @@ fn rows<'a>(record: &'a Record, part: &str) -> impl Iterator<Item = Row<'a>> {
     record.rows().filter(move |row| row.text("part") == part)
 }
 
-/// The numbers that the paper states, beside ours.
+/// Lists the numbers stated in the paper beside ours.
 fn table(record: &Record) -> Table {
     let mut table = Table::new("", &["k", "c", "published", "allowed", "measured mean"]);
     for (k, choices, bits) in PUBLISHED_BITS {
@@ -177,24 +177,25 @@ fn words(record: &Record) -> String {
         };
         let least =
             rows(record, "allowed").filter(enough).map(|row| row.number("k")).fold(f64::NAN, f64::min);
-        if least.is_nan() { "no k".to_owned() } else { format!("k = {least} on") }
+        if least.is_nan() { "for no k".to_owned() } else { format!("from k = {least} on") }
     };
     let (two, three, four) = (meets(2), meets(3), meets(4));
     let keys = record.fact("keys");
     format!(
-        "A: the most set bits that every block may have for rate 2^-k with c choices, and the mean that filters of the size \
-         of a plain one have (distinct patterns, the default cost, {keys} keys). The mean is low enough from {two} with two \
-         choices, {three} with three and {four} with four, which is ours; whether the rate is met also depends on how even \
-         the blocks are (Figures 4 and 7). B: the share of keys with fewer than k different bits; spread patterns \
-         are ours. The paper gives four numbers for A and one for B (\"almost 10 %\"), shown as rings."
+        "A: the most bits that may be set in every block for rate 2^-k with c choices, and the mean in filters \
+         of the size of a plain one (distinct patterns, the default cost, {keys} keys). The mean is low enough \
+         {two} with two choices, {three} with three and {four} with four, which is ours. Whether the rate is \
+         met also depends on how even the blocks are (Figures 4 and 7). B: the share of keys with fewer than k \
+         distinct bits; spread patterns are ours. The paper gives four numbers for A and one for B (\"almost \
+         10 %\"), shown as rings."
     )
 }
 
-/// Patterns are what the birthday paradox says, and choices empty the blocks.
+/// Checks that patterns agree with the birthday paradox, and that more choices set fewer bits.
 fn check(record: &Record) -> Result<(), String> {
     for row in rows(record, "coincidence") {
         let (expected, measured) = (row.number("predicted"), row.number("measured"));
-        // About four fifths of the keys are alone in their block, and so counted.
+        // About four fifths of the keys are alone in their block, and only these are counted.
         let sigma = (expected * (1.0 - expected) / (0.7 * row.number("keys"))).sqrt();
         if (measured - expected).abs() > 5.0 * sigma {
             return Err(format!(

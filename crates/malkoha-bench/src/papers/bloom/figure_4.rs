@@ -25,7 +25,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
 /// Our cuckoo kinds in the same memory.
 const CUCKOOS: [Kind; 3] = [Kind::Sorted, Kind::Windowed(2), Kind::Windowed(3)];
 
-/// Numbers in the paper's text: k, filter, log2 of the rate at size 1.
+/// Numbers from the paper's text: k, filter, log2 of the rate at size 1.
 const PUBLISHED_RATES: [(u32, &str, f64); 2] =
     [(10, "blocked:1 random", -9.2), (17, "blocked:1 random", -14.0)];
 
@@ -106,8 +106,8 @@ fn row(
     ]
 }
 
-/// A cuckoo filter in the same memory, or nothing if the keys do not fit. It has no set bits to compute a
-/// rate from: where strangers are looked up, the rate is theirs.
+/// Measures a cuckoo filter in the same memory, or returns nothing if the keys do not fit. It has no set bits
+/// to compute a rate from, so its rate is that of the strangers, where they are looked up.
 fn cuckoo(setting: &Setting, kind: Kind) -> Result<Option<Vec<Cell>>, Box<dyn Error>> {
     let spec = Spec::keys_in_memory(setting.keys, setting.blocks() * 64).kind(kind).seed(setting.seed);
     let Ok(geometry) = spec.plan() else { return Ok(None) };
@@ -134,7 +134,7 @@ fn rows<'a>(record: &'a Record, k: u32, filter: &str) -> impl Iterator<Item = Ro
     record.rows().filter(move |row| row.text("k") == k.to_string() && row.text("filter") == filter)
 }
 
-/// Size against log2 of a rate.
+/// Returns sizes with log2 of a rate.
 fn points(record: &Record, k: u32, filter: &str, column: &str) -> Vec<(f64, f64)> {
     let all = rows(record, k, filter).map(|row| (row.number("size"), row.number(column).log2()));
     all.filter(|(_, rate)| rate.is_finite()).collect()
@@ -146,7 +146,8 @@ fn show(record: &Record) -> Vec<Piece> {
         Piece::Text(words(record)),
         Piece::Figure(Figure::new(panels)),
         Piece::Text(
-            "log2 of the rate, plus k, at the size of a plain filter (below 0: better than the goal); counts below 100 are left out.".into(),
+            "log2 of the rate, plus k, at the size of a plain filter (below 0 is better than the goal). Counts \
+             below 100 are left out.".into(),
         ),
         Piece::Table(at_size_one(record)),
         Piece::Text(sizes_words(record)),
@@ -157,7 +158,7 @@ fn show(record: &Record) -> Vec<Piece> {
 fn panel(record: &Record, k: u32) -> Panel {
     let plain = points(record, k, "bloom", "rate");
     let ends = (plain.first().map_or(0.9, |point| point.0), plain.last().map_or(1.1, |point| point.0));
-    // Sorted buckets are far below: only what the axis of the others has room for is drawn.
+    // Sorted buckets are far below: only the part that fits the axis of the others is drawn.
     let lowest = plain.iter().map(|point| point.1).fold(f64::INFINITY, f64::min).floor();
     let curves = MEMBERS.into_iter().map(|member| {
         let (name, points) = (member.to_string(), points(record, k, &member.to_string(), "rate"));
@@ -189,10 +190,11 @@ fn words(record: &Record) -> String {
         row.map_or(f64::NAN, |row| row.number("rate").log2() + f64::from(k))
     };
     format!(
-        "Rates from the set bits of filters with {keys} keys (the paper counts with 2 x 10^9), every key with k bits, spread \
-         patterns with the multiple of 8 that is best. The paper prints no table of its curves; rings are the numbers in \
-         its text, Figure 1 and Table 1. Its blocked filter at size 1 is worse than the goal by 0.8 at k = 10 and by 3 at \
-         k = 17; ours by {:.2} and {:.2}. The curves of four choices, of spread patterns and of sorted buckets are ours.",
+        "Rates are computed from the set bits of filters with {keys} keys (the paper counts, with 2 x 10^9 \
+         keys). Every key has k bits; spread patterns have the best multiple of 8. The paper prints no table \
+         of its curves; rings are the numbers in its text, Figure 1 and Table 1. Its blocked filter at size 1 \
+         misses the goal by 0.8 at k = 10 and by 3 at k = 17; ours by {:.2} and {:.2}. The curves for four \
+         choices, spread patterns and sorted buckets are ours.",
         penalty(10),
         penalty(17)
     )
@@ -214,7 +216,7 @@ fn at_size_one(record: &Record) -> Table {
         {
             let excess = |k: &u32| {
                 let row = rows(record, *k, &name).find(is_one);
-                // Few finds say little of a rate.
+                // A few hits say little about a rate.
                 let shown = |row: &Row| {
                     column != "counted_rate" || row.number("counted_rate") * row.number("strangers") >= 100.0
                 };
@@ -232,15 +234,16 @@ fn at_size_one(record: &Record) -> Table {
 fn sizes_words(record: &Record) -> String {
     let need = |k| needed(record, k, "blocked:3 random");
     format!(
-        "The size at which rate 2^-k is met, as a multiple of the plain filter's, read off the curves. The paper says \"slightly \
-         above 1.0\" for two choices and about 0.98 for three at k = 10 to 20, but 0.997 follows from its Table 1 at k = 14; \
-         ours with three needs {:.3} at k = 10 and {:.3} at k = 17. For cuckoo kinds it is what `Spec` plans.",
+        "The size at which rate 2^-k is met, as a multiple of the plain filter's size, read off the curves. \
+         The paper says \"slightly above 1.0\" for two choices and about 0.98 for three at k = 10 to 20, but \
+         its Table 1 gives 0.997 at k = 14. Ours with three choices needs {:.3} at k = 10 and {:.3} at k = 17. \
+         For cuckoo kinds the size is the one that `Spec` plans.",
         need(10),
         need(17)
     )
 }
 
-/// The size at which a filter has rate 2^-k.
+/// Returns the size at which a filter has rate 2^-k.
 fn needed(record: &Record, k: u32, name: &str) -> f64 {
     crossing(&points(record, k, name, "rate"), -f64::from(k)).unwrap_or(f64::NAN)
 }
@@ -273,13 +276,13 @@ fn sizes(record: &Record) -> Table {
     table
 }
 
-/// What the paper sees in its figure, and that prediction, set bits and counts agree.
+/// Checks what the paper sees in its figure, and that prediction, set bits and counts agree.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let name = format!("k = {}, {}, size {}", row.text("k"), row.text("filter"), row.text("size"));
         let (predicted, rate, counted) =
             (row.number("predicted_rate"), row.number("rate"), row.number("counted_rate"));
-        // With one choice the few fullest blocks make the rate, and it strays.
+        // With one choice a few very full blocks determine the rate, so it varies.
         let one = row.text("filter").starts_with("blocked:1");
         let stray = if one { 0.02 * row.number("k") } else { 0.005 * row.number("k") };
         let stray = stray * (1e5 / row.number("keys")).sqrt() + 0.03;

@@ -26,7 +26,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     check,
 };
 
-/// The filters as `speed` calls them, without k, and their colours: those of the paper, then ours.
+/// The filters as `speed` names them, without k, and their colours: the paper's, then ours.
 const FILTERS: [(&str, &str, usize); 12] = [
     ("bloom", "", 7),
     ("blocked:1", "+random", 2),
@@ -42,14 +42,14 @@ const FILTERS: [(&str, &str, usize); 12] = [
     ("flexible:4", "+near96", 4),
 ];
 
-/// The k of the paper's upper row, and that of its example.
+/// The k of the paper's upper row, and the k of its example.
 const K_OF_THREADS: u32 = 14;
 const K_OF_EXAMPLE: u32 = 6;
 
-/// Inserts of the blocked filter over those of the plain one at k = 6, as the paper states them.
+/// Insert speed of the blocked filter divided by that of the plain one at k = 6, as the paper states it.
 const PUBLISHED_RATIO: f64 = 1.6;
 
-/// Shards that threads fill; more than threads, so that none is idle for long.
+/// Shards that threads fill; more shards than threads, so that no thread is idle for long.
 const SHARDS: u32 = 8;
 
 fn run(size: Size) -> Result<Table, Box<dyn Error>> {
@@ -94,7 +94,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The filters with this k, as `speed` takes them.
+/// Returns the filters with this k, as `speed` takes them.
 fn arguments(size: Size, slots: TableSize, k: u32) -> Result<SpeedArgs, Box<dyn Error>> {
     let kinds = FILTERS.iter().map(|(kind, variant, _)| format!("{kind}@{k}{variant}").parse::<Choice>());
     Ok(SpeedArgs {
@@ -115,8 +115,8 @@ fn arguments(size: Size, slots: TableSize, k: u32) -> Result<SpeedArgs, Box<dyn 
     })
 }
 
-/// Inserts by threads that own shards, as the paper's inserters own subfilters: the keys lie in memory, one
-/// call builds the filter.
+/// Measures inserts by threads that own shards, as the paper's inserters own subfilters. The keys are in
+/// memory, and one call builds the filter.
 fn shards(size: Size, slots: TableSize, table: &mut Table) -> Result<(), Box<dyn Error>> {
     for (kind, variant, _) in FILTERS {
         let choice = format!("{kind}@{K_OF_THREADS}{variant}").parse()?;
@@ -155,8 +155,8 @@ fn shards(size: Size, slots: TableSize, table: &mut Table) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// The operation, whatever the number of threads. Slices are what throughput is about; single calls are kept
-/// apart.
+/// Returns the name of the operation without the number of threads. Throughput is about slices; single calls
+/// are kept apart.
 fn operation(operation: Operation) -> &'static str {
     match operation {
         Operation::Insert { .. } => "insert",
@@ -168,7 +168,7 @@ fn operation(operation: Operation) -> &'static str {
     }
 }
 
-/// `blocked:2@14+random` is `blocked:2+random`, whatever k.
+/// Removes k from a name: `blocked:2@14+random` becomes `blocked:2+random`.
 fn name_without_k(name: &str) -> String {
     let (kind, rest) = name.split_once('@').unwrap_or((name, ""));
     format!("{kind}{}", rest.split_once('+').map_or(String::new(), |(_, variant)| format!("+{variant}")))
@@ -180,7 +180,7 @@ fn rows<'a>(record: &'a Record, part: &str, operation: &str, filter: &str) -> im
     })
 }
 
-/// Million keys per second by one thread.
+/// Returns million keys per second with one thread.
 fn speed(record: &Record, operation: &str, filter: &str, k: u32) -> f64 {
     let here = |row: &Row| row.text("k") == k.to_string() && row.text("threads") == "1";
     rows(record, "race", operation, filter).find(here).map_or(f64::NAN, |row| row.number("mkeys_per_s"))
@@ -231,12 +231,14 @@ fn words(record: &Record) -> String {
     let k = K_OF_THREADS;
     let two = insert("blocked:2+random", k);
     format!(
-        "Tables of {mebibytes:.0} MiB with as many keys as keep rate 2^-k in them (the paper: 2 GB, k bits a key), slices of \
-         keys, medians. The upper inserts are by threads that own {SHARDS} shards; the machine of this record is named above, and \
-         has far fewer cores than the paper's 16, so that only shapes and ratios compare. The paper prints no numbers for its \
-         curves but one ratio: at k = 6 and 9 threads its blocked filter inserts {PUBLISHED_RATIO} times as fast as its plain one; \
-         here with one thread {ratio:.1} times. From its Table 1 at k = 14 follow 2.9 (human) for the blocked filter and 1.9 for \
-         two choices over the plain filter; here {:.1} and {:.1}. Four choices, spread patterns and the last three are ours.",
+        "Tables of {mebibytes:.0} MiB with as many keys as rate 2^-k allows (the paper: 2 GB, k bits per key), \
+         slices of keys, medians. In the upper row, threads that own {SHARDS} shards insert. The machine, \
+         named above, has far fewer cores than the paper's 16, so only shapes and ratios can be compared. The \
+         paper gives no numbers for its curves except one ratio: at k = 6 with 9 threads, its blocked filter \
+         inserts {PUBLISHED_RATIO} times as fast as its plain one; here, with one thread, {ratio:.1} times. At \
+         k = 14 its Table 1 (human) gives the blocked filter 2.9 times and two choices 1.9 times the speed of \
+         the plain filter; here {:.1} and {:.1}. Four choices, spread patterns and the last three filters are \
+         ours.",
         insert("blocked:1+random", k) / insert("bloom", k),
         two / insert("bloom", k),
     )
@@ -270,8 +272,8 @@ fn table(record: &Record) -> Table {
     table
 }
 
-/// Every filter was measured in every way and keeps its rate; in tables larger than the caches one line beats
-/// many.
+/// Checks that every filter was measured in every way and keeps its rate, and that one line beats many in
+/// tables larger than the caches.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows().filter(|row| row.text("part") == "race") {
         let (name, k) = (row.text("filter"), row.number("k"));
@@ -295,7 +297,7 @@ fn check(record: &Record) -> Result<(), String> {
             return Err(format!("{name} was not filled by several threads"));
         }
     }
-    // Two mebibytes and more: smaller tables are in the cache, and their times mean little.
+    // Two mebibytes or more: smaller tables are in the cache, and their times mean little.
     if record.fact("slots").parse::<u64>().is_ok_and(|slots| slots >= 1 << 20) {
         for operation in ["insert", "find present"] {
             let [plain, blocked] =

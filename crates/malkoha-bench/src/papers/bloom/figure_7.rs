@@ -1,4 +1,4 @@
-//! Figure 7: how many bits are set in how many blocks.
+//! Figure 7: the distribution of set bits per block.
 
 use std::error::Error;
 
@@ -27,7 +27,7 @@ const CHOICES: std::ops::RangeInclusive<u8> = 1..=4;
 /// Set bits that are counted together.
 const BIN: usize = 4;
 
-/// The costs of the paper's figure, one row of panels each.
+/// The costs in the paper's figure, one row of panels each.
 fn costs(k: u32) -> [(&'static str, Cost); 3] {
     let sigma = if k == 7 { 2.5 } else { 50.0 };
     [
@@ -82,7 +82,7 @@ fn rows<'a>(record: &'a Record, k: u32, cost: &str, choices: u8) -> impl Iterato
         .filter(move |row| row.text("k") == k && row.text("cost") == cost && row.text("choices") == choices)
 }
 
-/// A fact about one filter; all of its rows have it.
+/// Returns a fact about one filter, which is the same in all of its rows.
 fn fact(record: &Record, k: u32, cost: &str, choices: u8, column: &str) -> f64 {
     rows(record, k, cost, choices).next().map_or(f64::NAN, |row| row.number(column))
 }
@@ -112,10 +112,11 @@ fn show(record: &Record) -> Vec<Piece> {
     let deviation = |choices| fact(record, 14, "exponential", choices, "deviation");
     vec![
         Piece::Text(format!(
-            "Filters of the size of a plain one with {keys} keys, random patterns; vertical lines are means. Four choices are \
-             ours. The paper prints no numbers beside its histograms; \"allowed\" is the mean that an even filter may have at \
-             rate 2^-k (Figure 3). With the exponential cost at k = 14 the standard deviation falls from {:.1} bits with one \
-             choice to {:.1}, {:.1} and {:.1} with two, three and four.",
+            "Filters of the size of a plain one with {keys} keys, random patterns; vertical lines are means. \
+             Four choices are ours. The paper gives no numbers for its histograms. \"Allowed\" is the mean \
+             that an even filter may have at rate 2^-k (Figure 3). With the exponential cost at k = 14, the \
+             standard deviation falls from {:.1} bits with one choice to {:.1}, {:.1} and {:.1} with two, \
+             three and four.",
             deviation(1),
             deviation(2),
             deviation(3),
@@ -143,14 +144,14 @@ fn panel(record: &Record, k: u32, cost: &str) -> Panel {
     Panel::new(title, Scale::linear("set bits of a block"), Scale::linear("% of the blocks")).with(curves)
 }
 
-/// More choices make blocks emptier and more even, and the means are those of the model.
+/// Checks that more choices make blocks emptier and more even, and that the means agree with the model.
 fn check(record: &Record) -> Result<(), String> {
     for (k, cost) in KS.into_iter().flat_map(|k| costs(k).map(|cost| (k, cost.0))) {
         for choices in CHOICES {
             let fact = |choices, column| fact(record, k, cost, choices, column);
             let name = format!("k = {k}, {cost} cost, {choices} choices");
             let (mean, predicted) = (fact(choices, "mean"), fact(choices, "predicted_mean"));
-            // In a filter of few blocks candidates are not quite independent.
+            // In a filter with few blocks, candidates are not quite independent.
             let slack = 0.3 + 2e4 / fact(choices, "keys");
             if (mean - predicted).abs() > slack || mean.is_nan() {
                 return Err(format!("{name}: a mean of {mean}, predicted {predicted}"));
@@ -159,8 +160,8 @@ fn check(record: &Record) -> Result<(), String> {
                 if mean >= fact(choices - 1, "mean") {
                     return Err(format!("{name}: blocks are no emptier than with one choice less"));
                 }
-                // The paper has up to three choices; a fourth spares bits, but with the mixed cost evens out
-                // nothing.
+                // The paper has up to three choices. A fourth saves bits, but with the mixed cost it does not
+                // make blocks more even.
                 let must_be_even = choices <= 3 || cost == "exponential";
                 if must_be_even && fact(choices, "deviation") >= fact(choices - 1, "deviation") {
                     return Err(format!("{name}: blocks are no more even than with one choice less"));

@@ -33,7 +33,7 @@ fn cost(name: &str, parameter: f64) -> Cost {
     }
 }
 
-/// The parameters that are tried; the good ones of the mixed cost grow with k.
+/// Returns the parameters to try. The good ones of the mixed cost grow with k.
 fn parameters(name: &str, size: Size) -> Vec<f64> {
     match (name, size) {
         ("mixed", Size::Tiny) => vec![2.5, 50.0],
@@ -95,8 +95,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The predicted rate. For other costs than the default the model takes a tenth of a second, so that smaller
-/// runs have it only for some filters.
+/// Returns the predicted rate. For costs other than the default, the model takes a tenth of a second, so
+/// smaller runs have it only for some filters.
 fn predicted(setting: &Setting, member: Member, size: Size) -> Cell {
     let wanted = match size {
         Size::Full => true,
@@ -117,7 +117,7 @@ fn ks(record: &Record) -> Vec<u32> {
     ks
 }
 
-/// The rows of one curve, in the order of the parameter.
+/// Returns the rows of one curve, sorted by the parameter.
 fn rows<'a>(record: &'a Record, cost: &str, k: u32, member: Member) -> impl Iterator<Item = Row<'a>> {
     let Member::Blocked(choices, pattern) = member else { unreachable!("plain filters have no costs") };
     let (k, choices, pattern) = (k.to_string(), choices.to_string(), pattern.to_string());
@@ -133,13 +133,13 @@ fn members() -> impl Iterator<Item = Member> {
     CHOICES.flat_map(|choices| PATTERNS.map(|pattern| Member::Blocked(choices, pattern)))
 }
 
-/// The parameter with the lowest rate, and that rate.
+/// Returns the parameter with the lowest rate, and that rate.
 fn best(record: &Record, cost: &str, k: u32, member: Member) -> (f64, f64) {
     let all = rows(record, cost, k, member).map(|row| (row.number("parameter"), row.number("rate")));
     all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((f64::NAN, f64::NAN))
 }
 
-/// The rate with the golden ratio.
+/// Returns the rate with the golden ratio.
 fn golden(record: &Record, k: u32, member: Member) -> f64 {
     let is_golden = |row: &Row| (row.number("parameter") - Cost::GOLDEN).abs() < 1e-9;
     rows(record, "exponential", k, member).find(is_golden).map_or(f64::NAN, |row| row.number("rate"))
@@ -152,8 +152,9 @@ fn show(record: &Record) -> Vec<Piece> {
         pieces.push(Piece::Figure(Figure::new(panels)));
     }
     pieces.push(Piece::Text(
-        "The best parameter of each cost, and log2 of the rate with it, plus k (below 0: better than a plain filter). \
-         Rates are means of the runs; \"least, most\" are those of the single runs with the golden ratio."
+        "The best parameter of each cost, and log2 of its rate, plus k (below 0 is better than a plain \
+         filter). Rates are means of the runs; \"least, most\" are the extremes of single runs with the golden \
+         ratio."
             .into(),
     ));
     pieces.push(Piece::Table(table(record)));
@@ -197,12 +198,13 @@ fn words(record: &Record) -> String {
     };
     let all = ks(record).len() * members().count();
     format!(
-        "Filters of the size of a plain one, {} keys, mean of {} runs, rates from the set bits. The paper gives no numbers for its \
-         curves and no list of the parameters that it tried, so there are no rings. It finds that neither the mixed nor the \
-         look-ahead cost reaches the rate of the plain filter anywhere, that the exponential one is best, and best near the \
-         golden ratio. Here the best parameter reaches 2^-k for {} of {all} curves with the mixed, {} with the look-ahead and {} \
-         with the exponential cost; the golden ratio costs at most {loss:.1} % of the rate against the best base tried. Four \
-         choices are ours.",
+        "Filters of the size of a plain one, {} keys, mean of {} runs, rates from the set bits. The paper \
+         gives neither numbers for its curves nor the parameters that it tried, so there are no rings. It \
+         finds that the mixed and the look-ahead cost never reach the rate of the plain filter, that the \
+         exponential cost is best, and that it is best near the golden ratio. Here the best parameter reaches \
+         2^-k for {} of {all} curves with the mixed cost, {} with the look-ahead cost and {} with the \
+         exponential cost. The golden ratio raises the rate by at most {loss:.1} % over the best base tried. \
+         Four choices are ours.",
         record.fact("keys"),
         record.fact("runs"),
         met("mixed"),
@@ -248,9 +250,9 @@ fn table(record: &Record) -> Table {
     table
 }
 
-/// What the paper concludes: the exponential cost is the best, and the golden ratio near its best base.
+/// Checks the paper's conclusions: the exponential cost is best, and its best base is near the golden ratio.
 fn check(record: &Record) -> Result<(), String> {
-    // Small filters stray, and so does the best of many.
+    // Small filters vary, and so does the best of many.
     let slack = 1.0 + 20.0 / record.fact("keys").parse::<f64>().map_err(|error| error.to_string())?.sqrt();
     for (k, member) in ks(record).into_iter().flat_map(|k| members().map(move |member| (k, member))) {
         let exponential = best(record, "exponential", k, member).1;

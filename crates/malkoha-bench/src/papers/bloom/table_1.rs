@@ -23,7 +23,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     check,
 };
 
-/// The folder with the genomes as FASTA files, not compressed.
+/// The variable that names the folder with the genomes, as uncompressed FASTA files.
 const FOLDER: &str = "MALKOHA_GENOMES";
 
 const THREADS: usize = 2;
@@ -116,7 +116,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
 struct Genome {
     name: String,
     path: PathBuf,
-    /// Removes itself when it goes, if it was made up.
+    /// Removes the file when dropped, if it was made up.
     _made: Option<MadeUp>,
 }
 
@@ -124,18 +124,18 @@ struct MadeUp(PathBuf);
 
 impl Drop for MadeUp {
     fn drop(&mut self) {
-        // Nothing depends on it; the folder for temporary files is emptied by others too.
+        // A failure does no harm: the folder for temporary files is cleaned by others too.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// The genomes of the folder that is named, or a made-up one.
+/// Returns the genomes of the named folder, or a made-up one.
 fn genomes(size: Size) -> Result<Vec<Genome>, Box<dyn Error>> {
     if let (Size::Quick | Size::Full, Some(folder)) = (size, env::var_os(FOLDER)) {
         return in_folder(Path::new(&folder));
     }
     if size == Size::Full {
-        eprintln!("  {FOLDER} names no folder with FASTA files; a made-up genome stands for them");
+        eprintln!("  {FOLDER} does not name a folder with FASTA files; using a made-up genome instead");
     }
     let path = env::temp_dir().join(format!(
         "malkoha-genome-{}-{:?}.fa",
@@ -147,7 +147,7 @@ fn genomes(size: Size) -> Result<Vec<Genome>, Box<dyn Error>> {
     Ok(vec![Genome { name: "synthetic".into(), path, _made: Some(made) }])
 }
 
-/// The FASTA files of a folder, by name.
+/// Returns the FASTA files of a folder, sorted by name.
 fn in_folder(folder: &Path) -> Result<Vec<Genome>, Box<dyn Error>> {
     let context = |error| format!("{FOLDER} is {}: {error}", folder.display());
     let mut paths = fs::read_dir(folder)
@@ -163,7 +163,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Genome>, Box<dyn Error>> {
     if paths.is_empty() {
         return Err(format!("{FOLDER} is {}: no .fa, .fasta or .fna there", folder.display()).into());
     }
-    // A number in front only orders them.
+    // A leading number only orders the files.
     let name = |path: &Path| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         stem.trim_start_matches(|first: char| first.is_ascii_digit()).trim().to_owned()
@@ -171,8 +171,8 @@ fn in_folder(folder: &Path) -> Result<Vec<Genome>, Box<dyn Error>> {
     Ok(paths.into_iter().map(|path| Genome { name: name(&path), path, _made: None }).collect())
 }
 
-/// Reads a genome and puts all of its words, as often as they come, into a filter: each thread takes a part
-/// of the letters, and cuckoo kinds store what they do not find.
+/// Reads a genome and inserts all of its words, repeats included, into a filter. Each thread takes a part of
+/// the letters; cuckoo kinds store only the words that they do not find.
 fn build(path: &Path, spec: &ShardedSpec) -> Result<Sharded, Box<dyn Error>> {
     let letters = dna::letters(&fs::read(path)?);
     let filter = spec.build()?;
@@ -208,7 +208,7 @@ fn insert(letters: &[u8], filter: &Sharded) -> Result<(), String> {
     result.and_then(|()| flush(&mut words))
 }
 
-/// The share of numbers that are no words for which the answer is yes.
+/// Returns the share of numbers that the filter reports although they are not words.
 fn rate(filter: &Sharded, strangers: u64) -> f64 {
     const NO_WORD: u64 = 1 << 63;
     let contains = |keys: &[u64], answers: &mut [bool]| filter.contains_slice_into(keys, answers);
@@ -230,7 +230,7 @@ fn show(record: &Record) -> Vec<Piece> {
     for genome in names(record) {
         let Some(plain) = find(record, &genome, "bloom") else { continue };
         pieces.push(Piece::Text(format!(
-            "{genome}: {} letters, {} words, {} of them different.",
+            "{genome}: {} letters, {} words, {} of them distinct.",
             plain.text("letters"),
             plain.text("words"),
             plain.text("distinct")
@@ -304,12 +304,14 @@ fn words(record: &Record) -> String {
         of("sorted") / of("blocked:2")
     };
     format!(
-        "Rate 2^-14. The paper's genomes cannot be had here; those below can (`scripts/genomes`), and the paper's rows stand first for \
-         reference: it builds with 9 inserter threads on 16 cores, ours with {} on the machine named above, so that only ratios to the \
-         plain filter compare. Time is from opening the FASTA file to the filled filter, least of {}; every word is inserted as \
-         often as it comes, by cuckoo kinds only if it is not found. The filters have {SHARDS} shards. The paper's sizes for the fruit fly do \
-         not fit its number of keys: 0.53 GB is {:.1} bits for each of 122 million, where {:.1} suffice. The kinds below the \
-         paper's four are ours; of {last}, sorted buckets take {:.3} of the memory of two choices and {:.2} of the time.",
+        "Rate 2^-14. The paper's genomes are not available here; those below are (`scripts/genomes`). The \
+         paper's rows come first for reference. It builds with 9 inserter threads on 16 cores, ours with {} on \
+         the machine named above, so only ratios to the plain filter can be compared. Time runs from opening \
+         the FASTA file to the filled filter, best of {}. Every occurrence of a word is inserted; cuckoo kinds \
+         insert it only if it is not found. The filters have {SHARDS} shards. The paper's sizes for the fruit \
+         fly do not match its number of keys: 0.53 GB is {:.1} bits for each of 122 million keys, where {:.1} \
+         are enough. The kinds below the paper's four are ours; for {last}, sorted buckets take {:.3} times \
+         the memory of two choices and {:.2} times the time.",
         record.fact("threads"),
         record.fact("runs"),
         8e9 * 0.53 / 122e6,
@@ -319,7 +321,7 @@ fn words(record: &Record) -> String {
     )
 }
 
-/// Rates hold, and sizes have the order of the paper.
+/// Checks that rates hold, and that sizes have the order of the paper.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let expected = 2f64.powi(-K) * row.number("strangers");
@@ -330,7 +332,7 @@ fn check(record: &Record) -> Result<(), String> {
     }
     for genome in names(record) {
         let bytes = |filter: &str| find(record, &genome, filter).map_or(f64::NAN, |row| row.number("bytes"));
-        // Shards of few words need room to be uneven: only large genomes have the sizes of the paper.
+        // Shards with few words need room for unevenness: only large genomes have the sizes of the paper.
         let large = find(record, &genome, "bloom").is_some_and(|row| row.number("distinct") >= 1e6);
         let ordered: &[&str] = if large {
             &["blocked:1", "blocked:2", "blocked:3", "sorted"]

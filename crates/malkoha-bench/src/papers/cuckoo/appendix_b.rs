@@ -43,7 +43,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
         ],
     );
     let (places, seeds) = size.pick((1 << 11, 1), (1 << 16, 3), (1 << 20, 5));
-    // Appendix B distinguishes what the numbers of buckets are divisible by.
+    // Appendix B distinguishes numbers of buckets by what divides them.
     for (buckets, places) in [("odd", places - 1), ("even", places - 2), ("a power of two", places)] {
         let slots = 4 * places;
         for keys in [RANDOM].into_iter().chain(STRUCTURED) {
@@ -59,7 +59,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fewer than the slots")]
     let spec = Spec::new((slots as f64 * 0.96) as u64, 2f64.powf(-f64::from(K))).kind(Kind::Flexible(4));
     let spec = spec.offsets(Offsets::Whole).stash(0);
-    // What cannot be planned is refused here.
+    // A size that cannot be planned is refused here.
     spec.plan()?;
     for keys in [RANDOM].into_iter().chain(STRUCTURED) {
         let make = |seed| spec.seed(seed).build().expect("what can be planned can be built");
@@ -138,17 +138,20 @@ fn show(record: &Record) -> Vec<Piece> {
     };
     vec![
         Piece::Text(format!(
-            "Buckets of four with signed offsets at k = {K}, mean and worst of {} seeds. x -> a x mod 2^64 mod b, with the paper's two \
-             exceptions for even b, beside our hash of integers, in the same plain simulator; speeds are million keys per second one by \
-             one and compare only within the simulator, where b is no constant of the compiler as it is in the paper's programs.",
+            "Buckets of four with signed offsets at k = {K}, mean and worst of {} seeds. The linear hash x -> \
+             a x mod 2^64 mod b, with the paper's two exceptions for even b, is compared with our hash of \
+             integers in the same simple simulator. Speeds are million keys per second one by one. They can \
+             only be compared within the simulator, where b is not a compile-time constant as it is in the \
+             paper's programs.",
             record.fact("seeds")
         )),
         Piece::Table(table),
         Piece::Text(format!(
-            "The highest rate with linear hashes is {:.2} of 2^-k for random keys, the paper's only ones, and {:.2} for keys with a pattern; \
-             with ours {:.2} and {:.2}. The earliest first failure comes at {:.4} of the threshold with linear hashes, at {:.4} with \
-             ours. {} On random keys, inserts with linear hashes are {:.2} and finds {:.2} times as quick as with ours, means over the numbers of \
-             buckets.",
+            "The highest rate with linear hashes is {:.2} times 2^-k for random keys, the only ones in the \
+             paper, and {:.2} times for keys with a pattern; with ours it is {:.2} and {:.2} times. The \
+             earliest first failure is at {:.4} of the threshold with linear hashes and at {:.4} with ours. {} \
+             On random keys, inserts with linear hashes are {:.2} times and finds {:.2} times as fast as with \
+             ours, averaged over the numbers of buckets.",
             highest("linear", true),
             highest("linear", false),
             highest("ours", true),
@@ -162,18 +165,19 @@ fn show(record: &Record) -> Vec<Piece> {
     ]
 }
 
-/// What patterns do to linear hashes, by the highest rate over 2^-k and the earliest first failure.
+/// Says what patterns do to linear hashes, judged by the highest rate over 2^-k and the earliest first
+/// failure.
 fn verdict(rate: f64, share: f64) -> &'static str {
     if rate > 1.2 || share < 0.97 {
-        "So there are patterns, among these few, that make linear hashes miss the rate or the load."
+        "So even among these few patterns, some make linear hashes miss the rate or the load."
     } else {
-        "None of these patterns makes linear hashes miss the rate or the load: keys in regular steps spread more evenly than at \
-         random, and fewer collide. What speaks against them here is not in this table: whoever knows the factors can make \
-         keys that collide."
+        "None of these patterns makes linear hashes miss the rate or the load: keys in regular steps spread \
+         more evenly than random keys, and fewer collide. The argument against linear hashes is not in this \
+         table: anyone who knows the factors can make keys that collide."
     }
 }
 
-/// How many times as quick linear hashes are as ours, in the simulator.
+/// Returns the speed of linear hashes divided by that of ours, in the simulator.
 fn quicker(record: &Record, column: &str) -> f64 {
     let sum = |hash: &str| {
         let rows = record.rows().filter(|row| row.text("hash") == hash && row.text("by") == "simulator");
@@ -182,7 +186,7 @@ fn quicker(record: &Record, column: &str) -> f64 {
     sum("linear") / sum("ours")
 }
 
-/// Ours fills and keeps its rate whatever the keys, and linear hashes do for random ones.
+/// Checks that ours fills and keeps its rate for all keys, and that linear hashes do so for random ones.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let name = format!("{} {}, {} keys", row.text("by"), row.text("hash"), row.text("keys"));

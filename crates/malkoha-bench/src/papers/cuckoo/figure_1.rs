@@ -1,4 +1,4 @@
-//! Figure 1: overhead against k, and the buckets that a filter with any number of them saves.
+//! Figure 1: overhead against k, and the buckets saved by a filter that can have any number of them.
 
 use std::error::Error;
 
@@ -22,11 +22,11 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     check,
 };
 
-/// Keys of the filters whose overhead is planned: planning allocates nothing.
+/// Keys of the filters whose overhead is planned. Planning allocates nothing.
 const KEYS: u64 = 1_000_000_000;
 const EXPONENTS: std::ops::RangeInclusive<u32> = 4..=24;
 
-/// The filters of the staircase: the classic one, and those of any size.
+/// The filters of the staircase: the classic one, and one of any size.
 const STAIRS: [(Kind, &str, usize); 2] =
     [(Kind::Classic(4), "classic:4, planned", 3), (Kind::Flexible(4), "flexible:4, planned", 1)];
 
@@ -96,19 +96,20 @@ fn show(record: &Record) -> Vec<Piece> {
         .fold(0.0, f64::max);
     vec![
         Piece::Text(format!(
-            "Left: the paper's formulas of Table 1 as broken lines, our filters as planned for {KEYS} keys. {NAMES} At small k our slots are wider than the paper's \
-             k + 2 or k + 3 bits: one fingerprint means empty, the rate is a promise, and of a billion keys so many have equal tags that some \
-             would find no place. Right: \
-             the buckets of the original filter are a power of two. From 10^6 to 8 * 10^6 keys its C at a rate of 2^-8 goes up to \
-             {worst:.2}; that of a filter with any number of buckets stays below {flexible:.2}."
+            "Left: the formulas of the paper's Table 1 as dashed lines, and our filters as planned for {KEYS} \
+             keys. {NAMES} At small k our slots are wider than the paper's k + 2 or k + 3 bits, for three \
+             reasons: one fingerprint means empty, the rate is a promise, and among a billion keys so many \
+             tags are equal that some keys would find no place. Right: the original filter has a power of two \
+             of buckets. From 10^6 to 8 * 10^6 keys, its C at a rate of 2^-8 rises to {worst:.2}; that of a \
+             filter with any number of buckets stays below {flexible:.2}."
         )),
         Piece::Figure(Figure::new(vec![overhead, buckets])),
     ]
 }
 
-/// Planned filters of a billion keys are as theory says, up to the fingerprint that means empty and to whole
-/// bits; the order of the layouts is the paper's, and sorted buckets are smaller still; flexible filters have
-/// no stairs.
+/// Checks that planned filters of a billion keys agree with theory, except for the fingerprint that means
+/// empty and for whole bits; that the layouts have the paper's order, with sorted buckets smaller still; and
+/// that flexible filters have no stairs.
 fn check(record: &Record) -> Result<(), String> {
     let overhead = |name: &str, k: u32| {
         let mut rows = layouts::named(name).rows(record);

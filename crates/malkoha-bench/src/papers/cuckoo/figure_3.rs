@@ -27,7 +27,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
 const K: u32 = 10;
 const LOADS: [f64; 7] = [0.80, 0.84, 0.88, 0.90, 0.92, 0.94, 0.96];
 
-/// What section 5.1 says of the time for a billion keys: layout, load, seconds. "At most 94" for windows of
+/// The times for a billion keys in section 5.1: layout, load, seconds. It gives "at most 94" for windows of
 /// four.
 const PUBLISHED: [(&str, f64, f64); 4] =
     [("(w, 2)", 0.80, 85.0), ("(w, 2)", 0.90, 140.0), ("(b, 4)", 0.80, 65.0), ("(b, 4)", 0.90, 94.0)];
@@ -49,7 +49,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
             let stats = filter.stats();
             drop(filter);
             let (bulk, built) = measure::time(|| spec.build_from(&numbers));
-            // Where a key finds no place there is no time to show.
+            // If a key finds no place, there is no time to show.
             let each = |time: Duration, fits: bool| {
                 Cell::number(if fits { time.as_secs_f64() * 1e9 / keys as f64 } else { f64::NAN }, 1)
             };
@@ -67,7 +67,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Filters for so many keys at the loads of the figure, at the planned load, and at that of dense filters.
+/// Returns filters for this many keys at the loads of the figure, the planned load, and the load of dense
+/// filters.
 fn specs(layout: Layout, keys: u64) -> Result<Vec<(f64, Spec)>, Box<dyn Error>> {
     let spec = layout.wish(K)?.for_keys(keys);
     let planned = layout.planned_load();
@@ -119,9 +120,9 @@ fn show(record: &Record) -> Vec<Piece> {
         Panel::new("memory", x(), Scale::linear("GB for 10^9 keys")).with(layouts::of_any_load().map(bytes));
     vec![
         Piece::Text(format!(
-            "Keys are inserted if the filter does not report them, at most 10 000 steps, rate 2^-{K}, {} keys; the times are per \
-             key and drawn as seconds for the 10^9 keys of the paper, whose text has four points, measured on another machine with a \
-             number of threads that it does not say. {NAMES}",
+            "Keys are inserted if the filter does not report them; at most 10 000 steps, rate 2^-{K}, {} keys. \
+             The times are per key, drawn as seconds for the paper's 10^9 keys. The paper's text gives four \
+             points, measured on another machine with an unstated number of threads. {NAMES}",
             record.fact("keys")
         )),
         Piece::Figure(Figure::new(vec![time, bulk, memory])),
@@ -130,7 +131,7 @@ fn show(record: &Record) -> Vec<Piece> {
     ]
 }
 
-/// What is seen in the record.
+/// Describes what the record shows.
 fn remarks(record: &Record) -> String {
     let ratios = PUBLISHED.map(|(name, load, seconds)| {
         let ours = at(record, layouts::named(name), load, "ns_per_key");
@@ -141,9 +142,10 @@ fn remarks(record: &Record) -> String {
             / at(record, layouts::named(name), 0.80, "ns_per_key")
     };
     format!(
-        "Ours beside the published: {}. From load 0.80 to 0.90 the time of windows of two grows {:.2} times (published 1.65), that of buckets of four \
-         {:.2} times (published 1.45). Memory depends on the slots of a place and the load alone, except that sorted buckets of four \
-         need no more than places of two. Steps per walk:",
+        "Ours beside the published times: {}. From load 0.80 to 0.90 the time grows by a factor of {:.2} for \
+         windows of two (published 1.65) and {:.2} for buckets of four (published 1.45). Memory depends only \
+         on the slots of a place and the load, except that sorted buckets of four need no more than places of \
+         two. Steps per walk:",
         ratios.join("; "),
         slowing("(w, 2)"),
         slowing("(b, 4)")
@@ -164,8 +166,8 @@ fn steps(record: &Record) -> Table {
     table
 }
 
-/// Memory is (k + 1 + log2 l) / load bits a key, windows walk less than buckets, and walks lengthen with the
-/// load.
+/// Checks that memory is (k + 1 + log2 l) / load bits per key, that windows walk less than buckets, and that
+/// walks lengthen with the load.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let layout = layouts::named(row.text("layout"));

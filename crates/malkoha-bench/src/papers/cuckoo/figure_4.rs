@@ -50,10 +50,10 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
         for k in &exponents {
             let mut filter = layout.wish(*k)?.for_keys(keys).build()?;
             let stored = lookup_and_insert(&mut filter, &numbers)?;
-            // What is stored is as often found by strangers as if all keys had been: a key that is seen adds
+            // Strangers find what is stored as often as if all keys had been stored: a key that is seen adds
             // nothing.
             let predicted = filter.geometry().predicted_rate(keys);
-            // Some thousand false positives, as far as there is time for them.
+            // A few thousand false positives, as far as time allows.
             let queries = (4000 << k).clamp(1 << 16, size.pick(1 << 16, 1 << 23, 1 << 28));
             let rate = strangers::ask(&filter, queries) as f64 / queries as f64;
             let (stats, plan) = (filter.stats(), filter.geometry());
@@ -106,23 +106,25 @@ fn show(record: &Record) -> Vec<Piece> {
     let of_three = of_three.map_or(f64::NAN, |row| row.number("log2_ratio").exp2());
     vec![
         Piece::Text(format!(
-            "{} keys, inserted if the filter does not report them, at most 10 000 steps; the paper has 2 * 10^9 keys in five \
-             subfilters. {NAMES} The paper's points are not given as numbers; of C it has the formula 1.057 (1 + 2/k) for \
-             windows of two, of loads that they are 98 % of the threshold from k = 8 on.",
+            "{} keys, inserted if the filter does not report them, with at most 10 000 steps; the paper has 2 \
+             * 10^9 keys in five subfilters. {NAMES} The paper does not give its points as numbers. It has the \
+             formula C = 1.057 (1 + 2/k) for windows of two, and says that loads are 98 % of the threshold \
+             from k = 8 on.",
             record.fact("keys")
         )),
         Piece::Figure(Figure::new(vec![overhead, load, rate])),
         Piece::Text(format!(
-            "The paper's windows miss the rate for k up to 4, since one fingerprint means empty. Here the rate is a promise: where k + 2 or \
-             k + 3 bits would miss it, slots get one bit more, which costs C at small k and puts the rate at about half of 2^-k. \
-             The highest log ratio is {highest:.3}, of those with at least 400 false positives, which stray by 0.07. Windows of three have \
-             whole bits, six tags for a fingerprint, and at k = 8 a rate of {of_three:.2} of the one asked for.",
+            "The paper's windows miss the rate for k up to 4, because one fingerprint means empty. Here the \
+             rate is a promise: where k + 2 or k + 3 bits would miss it, slots get one more bit, which raises \
+             C at small k and brings the rate to about half of 2^-k. The highest log ratio is {highest:.3}, \
+             among those with at least 400 false positives, which vary by 0.07. Windows of three have whole \
+             bits and six tags per fingerprint; at k = 8 their rate is {of_three:.2} of the requested one.",
         )),
         Piece::Table(wider(record)),
     ]
 }
 
-/// The slots that are wider than the paper's, and their rates.
+/// Lists the slots that are wider than the paper's, and their rates.
 fn wider(record: &Record) -> Table {
     let mut table = Table::new("", &["layout", "k", "bits of a slot", "paper's", "C", "load", "log2 ratio"]);
     for row in record.rows() {
@@ -143,13 +145,14 @@ fn wider(record: &Record) -> Table {
     table
 }
 
-/// Bits of a slot by the paper: k + 1 + log2 l.
+/// Returns the bits of a slot in the paper: k + 1 + log2 l.
 fn paper_bits(layout: Layout, row: &Row<'_>) -> f64 {
     row.number("k") + 1.0 + f64::from(layout.kind.slots_per_place()).log2()
 }
 
-/// Rates are kept and as predicted, loads from k = 8 on are as planned and lower below, and windows of two
-/// have the smallest C of the paper's layouts from k = 8 on, sorted buckets a smaller one.
+/// Checks that rates are kept and as predicted, that loads are as planned from k = 8 on and lower below, and
+/// that from k = 8 on windows of two have the smallest C of the paper's layouts and sorted buckets a smaller
+/// one.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let (name, k) = (row.text("layout"), row.number("k"));
@@ -162,7 +165,7 @@ fn check(record: &Record) -> Result<(), String> {
             return Err(format!("{name} at k = {k}: the rate is above the promise"));
         }
         let share = row.number("stored") / row.number("keys");
-        // At most as many keys look like others as the promised rate gives, and chance adds.
+        // The promised rate limits how many keys look like others; chance adds a few.
         let seen = row.number("keys") * (-k).exp2();
         let least = 1.0 - (seen + 5.0 * seen.sqrt() + 5.0) / row.number("keys");
         if share > 1.0 || share < least || (k < 6.0 && share > 0.999) {

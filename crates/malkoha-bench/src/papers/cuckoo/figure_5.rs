@@ -1,4 +1,4 @@
-//! Figure 5: throughput against k, and what a second thread brings.
+//! Figure 5: throughput against k, and the gain from a second thread.
 
 use std::error::Error;
 
@@ -80,7 +80,7 @@ fn row(layout: Layout, k: u32, operation: &str, threads: usize, keys: u64, speed
     ]
 }
 
-/// Million keys per second that threads look up and insert together into five shards.
+/// Returns how many million keys per second the threads together look up and insert into five shards.
 fn sharded_insert(layout: Layout, keys: u64, threads: usize) -> Result<f64, Box<dyn Error>> {
     const CHUNK: usize = 1 << 14;
     let filter = layout.wish(K)?.for_keys(keys).sharded(SHARDS).build()?;
@@ -111,7 +111,7 @@ fn rows<'a>(
     layout.rows(record).filter(move |row| row.text("operation") == operation && row.is("threads", threads))
 }
 
-/// A speed at the k of the threads.
+/// Returns a speed at the k at which threads are compared.
 fn at(record: &Record, layout: Layout, operation: &str, threads: usize) -> f64 {
     let mut rows = rows(record, layout, operation, threads);
     rows.find(|row| row.is("k", K)).map_or(f64::NAN, |row| row.number("mkeys_per_s"))
@@ -137,23 +137,24 @@ fn show(record: &Record) -> Vec<Piece> {
     let keys = rows(record, layouts::ALL[2], "build", 1).find(|row| row.is("k", K));
     vec![
         Piece::Text(format!(
-            "One thread, tables of equal memory, which at k = {K} hold {} keys as windows of two. {NAMES} The paper has 2 * 10^9 keys and five \
-             threads, and gives no numbers; it reports the highest inserts for (w, 4), the lowest for (w, 2), lookups that do not depend on \
-             whether keys are present, and a drop where the slots of a place no longer fit 64 bits, from k = 14 for four slots and from \
-             k = 15 for two.",
+            "One thread, tables of equal memory, which hold {} keys at k = {K} in windows of two. {NAMES} The \
+             paper has 2 * 10^9 keys and five threads, and gives no numbers. It reports that (w, 4) has the \
+             fastest inserts and (w, 2) the slowest, that lookups do not depend on whether keys are present, \
+             and that speed drops where the slots of a place no longer fit in 64 bits: from k = 14 for four \
+             slots and from k = 15 for two.",
             keys.map_or("?", |row| row.text("keys"))
         )),
         Piece::Figure(Figure::new(panels.into()).columns(2)),
         Piece::Text(format!(
-            "Two threads over one, at k = {K}; this machine has two cores, and here the comparison ends, where the paper's goes to ten \
-             threads and is almost linear up to five. Shards are the {SHARDS} of the paper, filled by lookup and insert; builds share one \
-             table."
+            "Speed of two threads divided by that of one, at k = {K}. This machine has two cores, so the \
+             comparison ends here; the paper's goes to ten threads and is almost linear up to five. The \
+             {SHARDS} shards are the paper's, filled by lookup and insert; builds share one table."
         )),
         Piece::Table(table),
     ]
 }
 
-/// Everything was measured, with one thread and with two. Speeds have no order that holds at every size.
+/// Checks that everything was measured with one thread and with two. No order of speeds holds at every size.
 fn check(record: &Record) -> Result<(), String> {
     for layout in layouts::of_any_load() {
         for operation in ["insert into shards", "build", "find present", "find absent"] {

@@ -58,7 +58,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
         }
         for k in EXPONENTS {
             for power in powers {
-                // Five runs, as in the paper, but one of the largest.
+                // Five runs, as in the paper, but only one for the largest size.
                 let seeds = if *power > 22 { 1 } else { seeds };
                 measure("sizes", layout, k, 1 << power, 10_000, seeds)?;
             }
@@ -67,13 +67,14 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The load at which the first key finds no place, inserting those that the filter does not report.
+/// Returns the load at which the first key finds no place, inserting the keys that the filter does not
+/// report.
 fn first_failure(layout: Layout, k: u32, slots: u64, steps: u32, seed: u64) -> Result<f64, Box<dyn Error>> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fewer than the slots")]
     let keys = (slots as f64 * layout.planned_load()) as u64;
     let mut filter = layout.wish(k)?.for_keys(keys).stash(0).max_steps(steps).seed(seed).build()?;
     let stored = |key: u64| filter.insert_unique(&key).map(|answer| answer == Inserted::Stored);
-    // The seed makes these other keys in every filter; a few are seen and not stored.
+    // The seed makes these different keys in every filter; a few are seen and not stored.
     let refused = (0..4 * slots).map(stored).any(|answer| answer.is_err());
     if refused { Ok(filter.stats().load) } else { Err("four times as many keys as slots do not fit".into()) }
 }
@@ -110,17 +111,19 @@ fn show(record: &Record) -> Vec<Piece> {
     };
     let mut pieces = vec![
         Piece::Text(format!(
-            "The load at which the first insert fails, as a share of the threshold, without a stash; keys are inserted if the \
-             filter does not report them. {NAMES} The paper's points (10^9 slots) are not given as numbers; it concludes that 10 000 \
-             to 20 000 steps come close to the thresholds, that loads do not depend on the rate but for k = 4, where they are \
-             lower, and that they fall slightly with the size."
+            "The load at which the first insert fails, as a share of the threshold, without a stash. Keys are \
+             inserted if the filter does not report them. {NAMES} The paper does not give its points (10^9 \
+             slots) as numbers. It concludes that 10 000 to 20 000 steps come close to the thresholds, that \
+             loads do not depend on the rate except at k = 4, where they are lower, and that they fall \
+             slightly with the size."
         )),
         Piece::Figure(Figure::new([walks].into_iter().chain(sizes).collect())),
     ];
     pieces.push(Piece::Text(format!(
-        "The lowest of all layouts reaches {:.4} of its threshold with 1000 steps, {:.4} with 10 000 and {:.4} with 50 000. At k = 4 slots of \
-         windows have a bit more here than in the paper, so that they keep their rate. Offsets of a fixed reach are \
-         expected to lose load slowly as tables grow, which is why their reach grows in very large dense ones.",
+        "The lowest of all layouts reaches {:.4} of its threshold with 1000 steps, {:.4} with 10 000 and {:.4} \
+         with 50 000. At k = 4 the slots of windows have one more bit here than in the paper, so that they \
+         keep their rate. Offsets of a fixed reach should slowly lose load as tables grow, so their reach \
+         grows in very large dense tables.",
         of(1000),
         of(10_000),
         of(50_000)
@@ -128,8 +131,8 @@ fn show(record: &Record) -> Vec<Piece> {
     pieces
 }
 
-/// Loads rise with the steps, 10 000 of them come close to the threshold, and from k = 8 on the rate hardly
-/// matters.
+/// Checks that loads rise with the steps, that 10 000 steps come close to the threshold, and that the rate
+/// hardly matters from k = 8 on.
 fn check(record: &Record) -> Result<(), String> {
     let tiny = record.rows().any(|row| row.number("slots") < 10_000.0);
     for layout in layouts::of_any_load() {

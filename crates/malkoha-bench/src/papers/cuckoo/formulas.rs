@@ -1,15 +1,15 @@
-//! What the paper says of filters in formulas: Table 1.
+//! The paper's formulas for filters: Table 1.
 
 /// A filter of Table 1.
 pub(super) struct Formula {
     pub(super) name: &'static str,
     /// C(k) in the best case.
     pub(super) best: fn(f64) -> f64,
-    /// The formula as it is printed.
+    /// The formula as printed.
     pub(super) text: &'static str,
-    /// C(8) in the worst case, as it is printed.
+    /// C(8) in the worst case, as printed.
     pub(super) worst: f64,
-    /// Cache misses of inserts and of lookups, as they are printed.
+    /// Cache misses of inserts and of lookups, as printed.
     pub(super) misses: (&'static str, &'static str),
 }
 
@@ -52,12 +52,13 @@ pub(super) const FORMULAS: [Formula; 6] = [
     },
 ];
 
-/// The parameter of prefix filters that the paper takes.
+/// The parameter of prefix filters that the paper uses.
 fn gamma() -> f64 {
     1.0 / (50.0 * std::f64::consts::PI).sqrt()
 }
 
-/// Buckets of four that the original filter needs for n keys at a load of 1 / 1.05: a power of two.
+/// Returns how many buckets of four the original filter needs for n keys at a load of 1 / 1.05: a power of
+/// two.
 pub(super) fn staircase(n: f64) -> f64 {
     (1.05 * n / 4.0).log2().ceil().exp2()
 }

@@ -1,4 +1,4 @@
-//! The layouts that every table and figure of this paper has: its own four, and ours.
+//! The layouts shown in every table and figure of this paper: its own four, and ours.
 
 use std::error::Error;
 
@@ -11,12 +11,12 @@ use crate::wish::{Choice, Wish};
 /// A kind of filter with its offsets and its load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Layout {
-    /// As tables and legends have it: b for buckets, w for windows, and their slots.
+    /// The name in tables and legends: b for buckets, w for windows, and their slots.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// What is not by default, as `speed --help` explains it.
+    /// The options that differ from the default, as `speed --help` explains them.
     variant: &'static str,
-    /// The place in `ALL`, which is also the colour.
+    /// The index in `ALL`, which is also the colour.
     pub(super) colour: usize,
 }
 
@@ -41,31 +41,33 @@ pub(super) const ALL: [Layout; 10] = [
 /// The paper's.
 pub(super) const PAPERS: &[Layout] = ALL.first_chunk::<4>().expect("there are ten").as_slice();
 
-/// What the names mean, for the texts.
-pub(super) const LEGEND: &str = "(b, l) are buckets and (w, l) windows of l slots with offsets over the whole table, as \
-    the paper has them. Ours: offsets that reach 2^14 places (local), offsets of which 96 of 256 stay in the cache line \
-    (near), windows of three, sorted buckets of four, and those planned for a higher load (dense).";
+/// Explains the names, for the texts.
+pub(super) const LEGEND: &str = "(b, l) are buckets and (w, l) are windows of l slots with offsets over the \
+                                 whole table, as in the paper. Our variants: offsets that reach 2^14 places \
+                                 (local), offsets of which 96 of 256 stay in the same cache line (near), \
+                                 windows of three, sorted buckets of four, and those planned for a higher load \
+                                 (dense).";
 
-/// Where the names are explained, for all texts but the first.
-pub(super) const NAMES: &str = "Layouts are named as under Table 1.";
+/// Says where the names are explained, for all texts but the first.
+pub(super) const NAMES: &str = "Layout names are explained under Table 1.";
 
-/// The layouts without the one that is only planned for another load.
+/// Returns the layouts without the one that differs only in its planned load.
 pub(super) fn of_any_load() -> impl Iterator<Item = Layout> {
     ALL.into_iter().filter(|layout| layout.variant != "+dense")
 }
 
-/// The layout of a name.
+/// Returns the layout with this name.
 pub(super) fn named(name: &str) -> Layout {
     ALL.into_iter().find(|layout| layout.name == name).unwrap_or_else(|| panic!("no layout {name:?}"))
 }
 
 impl Layout {
-    /// The filter of this layout at rate 2^-k, as text.
+    /// Returns the filter of this layout at rate 2^-k, as text.
     pub(super) fn choice(&self, k: u32) -> String {
         format!("{}@{k}{}", self.kind, self.variant)
     }
 
-    /// The filter of this layout at rate 2^-k.
+    /// Returns the filter of this layout at rate 2^-k.
     pub(super) fn wish(&self, k: u32) -> Result<Wish, Box<dyn Error>> {
         match self.choice(k).parse()? {
             Choice::One(wish) => Ok(wish),
@@ -73,28 +75,28 @@ impl Layout {
         }
     }
 
-    /// C as theory predicts it for large tables: bits per key over k.
+    /// Returns C, bits per key divided by k, as theory predicts it for large tables.
     pub(super) fn predicted_overhead(&self, k: u32) -> f64 {
         theory::bits_per_key(self.kind, f64::from(k), self.planned_load()) / f64::from(k)
     }
 
-    /// The load that it is planned for.
+    /// Returns the planned load.
     pub(super) fn planned_load(&self) -> f64 {
         let dense = theory::dense_load(self.kind).filter(|_| self.variant == "+dense");
         dense.unwrap_or_else(|| theory::planned_load(self.kind))
     }
 
-    /// Whether the paper has it.
+    /// Returns whether the layout is one of the paper's.
     pub(super) fn is_published(&self) -> bool {
         PAPERS.contains(self)
     }
 
-    /// The rows of this layout.
+    /// Returns the rows of this layout.
     pub(super) fn rows(self, record: &Record) -> impl Iterator<Item = Row<'_>> {
         record.rows().filter(move |row| row.text("layout") == self.name)
     }
 
-    /// A curve of two columns.
+    /// Returns a curve of two columns.
     pub(super) fn curve<'a>(self, rows: impl Iterator<Item = Row<'a>>, x: &str, y: &str) -> Curve {
         Curve::points(self.name, self.colour, rows.map(|row| (row.number(x), row.number(y))).collect())
     }

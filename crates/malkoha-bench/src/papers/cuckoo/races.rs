@@ -10,7 +10,7 @@ use crate::operation::Operation;
 use crate::race::Standing;
 use crate::speed;
 
-/// Lets layouts race at rate 2^-k, with arguments as `speed` has them.
+/// Races layouts at rate 2^-k, with the arguments of `speed`.
 pub(super) fn run(
     layouts: &[Layout],
     k: u32,
@@ -30,7 +30,7 @@ pub(super) fn run(
         .collect())
 }
 
-/// Million keys per second, the median of the turns.
+/// Returns million keys per second, the median of the turns.
 pub(super) fn speed(standing: &Standing, operation: Operation) -> f64 {
     standing.outcome(operation).map_or(f64::NAN, |outcome| outcome.speeds.median())
 }

@@ -1,6 +1,6 @@
-//! A plain table of buckets of four whose placement and hashes can be exchanged: a simulator of what the
-//! engine does not have, which is the placement that the paper rejects and the hashes of its appendix B. It
-//! is measured beside the engine, never instead of it.
+//! A simple table of buckets of four with exchangeable placement and hashes. It simulates what the engine
+//! does not have: the placement that the paper rejects, and the hashes of its appendix B. It is measured
+//! beside the engine, never instead of it.
 
 use malkoha::KeyHasher;
 
@@ -9,7 +9,7 @@ const SLOTS: usize = 4;
 /// Steps of a walk, as in the paper.
 const STEPS: usize = 10_000;
 
-/// What numbers are drawn for.
+/// The purpose that a number is drawn for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Draw {
     /// The first place of a key.
@@ -20,7 +20,7 @@ pub(super) enum Draw {
     Offset,
 }
 
-/// Hash functions into any range, an independent one for each purpose.
+/// Hash functions into any range, independent for each purpose.
 pub(super) trait Hashes {
     fn draw(&self, purpose: Draw, key: u64, range: u64) -> u64;
 }
@@ -40,18 +40,18 @@ impl Hashes for Mixed {
     }
 }
 
-/// A hash as a fraction, times a range.
+/// Multiplies a range by a hash taken as a fraction.
 fn multiply_high(hash: u64, range: u64) -> u64 {
     let product = u128::from(hash) * u128::from(range);
     u64::try_from(product >> 64).expect("the upper half")
 }
 
-/// Appendix B: x -> a x mod 2^64 mod b, where a power of two takes the upper bits and another even b folds
-/// them in first.
+/// Appendix B: x -> a x mod 2^64 mod b. A power of two takes the upper bits; any other even b folds them in
+/// first.
 pub(super) struct Linear([u64; 3]);
 
 impl Linear {
-    /// With random odd factors.
+    /// Returns hashes with random odd factors.
     pub(super) fn new(seed: u64) -> Self {
         let hasher = KeyHasher::new(seed);
         Self([1, 2, 3].map(|purpose| hasher.number(purpose).to_raw() | 1))
@@ -71,10 +71,10 @@ impl Hashes for Linear {
     }
 }
 
-/// How the other place follows from a place and a fingerprint.
+/// How the other place is computed from a place and a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placement {
-    /// The paper's: an offset from the first, and back from the second; slots say which it is.
+    /// The paper's: an offset from the first place, and back from the second; slots store the side.
     Signed,
     /// The one that it rejects: b' = (B - b - f) mod B, the same from both sides.
     Mirrored,
@@ -91,11 +91,11 @@ pub(super) struct Buckets<H> {
     random: u64,
 }
 
-/// What a slot holds: never zero, which means empty.
+/// The content of a slot; zero means empty.
 type Tag = u32;
 
 impl<H: Hashes> Buckets<H> {
-    /// An empty table with slots of so many bits.
+    /// Returns an empty table with slots of this many bits.
     pub(super) fn new(hashes: H, placement: Placement, places: u64, slot_bits: u32) -> Self {
         let side_bits = u32::from(placement == Placement::Signed);
         let slots = vec![[0; SLOTS]; usize::try_from(places).expect("tables fit the memory")];
@@ -103,7 +103,7 @@ impl<H: Hashes> Buckets<H> {
         Self { hashes, placement, places, fingerprints, slots, occupied: 0, random: 0x9e37_79b9_7f4a_7c15 }
     }
 
-    /// The first place and the fingerprint of a key.
+    /// Returns the first place and the fingerprint of a key.
     fn home(&self, key: u64) -> (u64, u64) {
         let fingerprint = 1 + self.hashes.draw(Draw::Fingerprint, key, self.fingerprints);
         (self.hashes.draw(Draw::Place, key, self.places), fingerprint)
@@ -114,7 +114,7 @@ impl<H: Hashes> Buckets<H> {
         u32::try_from(tag).expect("slots have at most 32 bits")
     }
 
-    /// The other place of a fingerprint that is on a side of this one.
+    /// Returns the other place of a fingerprint, given its place and side.
     fn other(&self, place: u64, fingerprint: u64, side: u64) -> u64 {
         let places = self.places;
         if self.placement == Placement::Mirrored {
@@ -124,7 +124,7 @@ impl<H: Hashes> Buckets<H> {
         (if side == 0 { place + offset } else { place + places - offset }) % places
     }
 
-    /// The two places of a key.
+    /// Returns the two places of a key.
     pub(super) fn pair(&self, key: u64) -> (u64, u64) {
         let (place, fingerprint) = self.home(key);
         (place, self.other(place, fingerprint, 0))
@@ -141,7 +141,7 @@ impl<H: Hashes> Buckets<H> {
         &mut self.slots[usize::try_from(place).expect("a place of the table")]
     }
 
-    /// Stores a key. After a failure somebody is without a place, and the table is of no use.
+    /// Stores a key. After a failure some key has no place, and the table is useless.
     pub(super) fn insert(&mut self, key: u64) -> bool {
         let (mut place, fingerprint) = self.home(key);
         let mut tag = self.tag(fingerprint, 0);
@@ -149,7 +149,7 @@ impl<H: Hashes> Buckets<H> {
             return true;
         }
         for _ in 0..STEPS {
-            // Its other place, and if that is full too, the slot of a victim there.
+            // Try its other place; if that is full too, take the slot of a victim there.
             let (fingerprint, side) = self.parts(tag);
             place = self.other(place, fingerprint, side);
             tag = self.tag(fingerprint, 1 - side);
@@ -162,7 +162,7 @@ impl<H: Hashes> Buckets<H> {
         false
     }
 
-    /// The fingerprint and the side of a tag.
+    /// Returns the fingerprint and the side of a tag.
     fn parts(&self, tag: Tag) -> (u64, u64) {
         if self.placement == Placement::Signed {
             (u64::from(tag / 2), u64::from(tag % 2))
@@ -171,7 +171,7 @@ impl<H: Hashes> Buckets<H> {
         }
     }
 
-    /// A random slot of a bucket.
+    /// Returns a random slot of a bucket.
     fn number(&mut self) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -189,7 +189,7 @@ impl<H: Hashes> Buckets<H> {
         holds(place, 0) | holds(other, 1)
     }
 
-    /// Occupied slots over slots.
+    /// Returns the load: occupied slots divided by all slots.
     pub(super) fn load(&self) -> f64 {
         self.occupied as f64 / (self.slots.len() * SLOTS) as f64
     }

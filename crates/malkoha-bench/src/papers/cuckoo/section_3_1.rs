@@ -14,7 +14,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     name: "cuckoo-section-3-1",
     paper: Paper::Cuckoo,
     number: "Section 3.1",
-    title: "the placement that is rejected",
+    title: "the rejected placement",
     minutes: (0.3, 6.0),
     run,
     show,
@@ -99,7 +99,7 @@ fn row(
     ]
 }
 
-/// Pearson's correlation between the two places of a key.
+/// Returns Pearson's correlation between the two places of a key.
 fn correlation(table: &Buckets<Mixed>) -> f64 {
     const KEYS: u64 = 100_000;
     let pairs: Vec<(f64, f64)> =
@@ -147,20 +147,23 @@ fn show(record: &Record) -> Vec<Piece> {
     };
     vec![
         Piece::Text(format!(
-            "Buckets of four, k + 3 bits a slot, {} slots, mean of {} seeds: the paper's signed offset, which spends a bit on the side, \
-             and b' = (B - b - f) mod B, which spends none but has two names for a pair of places, so that the rate is the same. A plain \
-             simulator has both; its speeds, in million keys per second one by one, compare only with each other. The engine has signed \
-             offsets only.",
+            "Buckets of four, k + 3 bits per slot, {} slots, mean of {} seeds. The paper's signed offset \
+             spends a bit on the side. The placement b' = (B - b - f) mod B spends none, but it has two names \
+             for a pair of places, so the rate is the same. A simple simulator has both; its speeds, in \
+             million keys per second one by one, can only be compared with each other. The engine has only \
+             signed offsets.",
             record.fact("slots"),
             record.fact("seeds")
         )),
         Piece::Table(table),
         Piece::Text(format!(
-            "The paper names two faults: no randomization, and strong anti-correlation of the two places. The correlation is there \
-             wherever there are fewer fingerprints than places. It costs load where fingerprints are few: the first failure comes {:.2} % of \
-             the threshold earlier at k = 2, {:.2} % at k = 8 and {:.2} % at k = 13 (less than 0 is later). The reach is what counts, not where \
-             it lies: the local offsets of the engine are correlated as strongly, on purpose, and its first failure at k = 8 comes \
-             {:.2} % of the threshold earlier than with offsets over the whole table.",
+            "The paper names two faults: no randomization, and strong anti-correlation of the two places. The \
+             correlation appears wherever there are fewer fingerprints than places. It costs load where \
+             fingerprints are few: the first failure comes earlier by {:.2} % of the threshold at k = 2, by \
+             {:.2} % at k = 8 and by {:.2} % at k = 13 (below 0 means later). What matters is how far offsets \
+             reach, not where they lead: the engine's local offsets are correlated just as strongly, on \
+             purpose, and its first failure at k = 8 comes {:.2} % of the threshold earlier than with offsets \
+             over the whole table.",
             loss(2, "signed", "mirrored"),
             loss(8, "signed", "mirrored"),
             loss(13, "signed", "mirrored"),
@@ -173,8 +176,8 @@ fn find<'a>(record: &'a Record, placement: &str, k: u32) -> Option<Row<'a>> {
     record.rows().find(|row| row.text("placement") == placement && row.is("k", k))
 }
 
-/// Signed offsets reach the threshold from k = 8 on, rates are those of load and fingerprints for both
-/// placements, and mirrored places are anti-correlated where fingerprints are few.
+/// Checks that signed offsets reach the threshold from k = 8 on, that rates follow from load and fingerprints
+/// for both placements, and that mirrored places are anti-correlated where fingerprints are few.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let (placement, k) = (row.text("placement"), row.text("k"));

@@ -1,4 +1,4 @@
-//! Table 1: overhead factors in the best and in the worst case.
+//! Table 1: overhead factors in the best and the worst case.
 
 use std::error::Error;
 
@@ -25,7 +25,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
 /// The k of the worst cases.
 const K: u32 = 8;
 
-/// Filters of earlier papers, and the row of the published table that each is.
+/// Filters of earlier papers, each with its row of the published table.
 const EARLIER: [(&str, &str); 4] =
     [("Bloom", "bloom@8"), ("standard cuckoo", "classic:4@8"), ("", "semisorted@8"), ("", "blocked:2@8")];
 
@@ -60,8 +60,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Bytes of 2^power slots at a rate of 2^-k when they are full, so that filters which come in powers of two
-/// fill them.
+/// Returns the bytes of 2^power slots at a rate of 2^-k, so that filters whose sizes are powers of two fill
+/// them.
 fn memory(kind: Kind, power: u32) -> u64 {
     let slot_bits = if kind.is_bloom() { 12.0 } else { theory::bits_per_key(kind, f64::from(K), 1.0).ceil() };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "far below 2^53")]
@@ -127,24 +127,26 @@ fn show(record: &Record) -> Vec<Piece> {
     let excess = 100.0 * (windows / layouts::named("(w, 2)").predicted_overhead(K) - 1.0);
     vec![
         Piece::Text(format!(
-            "Published formulas beside filters that were built and filled: C is bits per key over k = {K}. In the best case a \
-             filter holds as many keys as its memory allows, in the worst case one key more. Quotient, vector quotient and prefix \
-             filters are the paper's numbers only. Windows of two come {excess:.1} % above the formula at {} keys: spare slots \
-             against the fluctuations of finite tables. The worst case of the standard filter is less than twice its best, since a table that \
-             is half empty needs one bit less a slot for the same rate.",
+            "Published formulas beside filters that were built and filled. C is bits per key divided by k = \
+             {K}. In the best case a filter holds as many keys as its memory allows, in the worst case one key \
+             more. For quotient, vector quotient and prefix filters there are only the paper's numbers. \
+             Windows of two are {excess:.1} % above the formula at {} keys, because they have spare slots for \
+             the fluctuations of finite tables. The worst case of the standard filter is less than twice its \
+             best case, because a half-empty table needs one bit less per slot for the same rate.",
             find(record, &improved, "best").map_or("?", |row| row.text("keys"))
         )),
         Piece::Table(published),
         Piece::Text(format!(
-            "All kinds of ours. {LEGEND} Steps are those of inserts that find both places full; every step may miss the cache. \
-             The prediction for windows of three is for fractions of bits; slots have whole ones, and the rate is lower for it."
+            "All our kinds. {LEGEND} Steps are counted for inserts that find both places full; every step may \
+             miss the cache. The prediction for windows of three assumes fractions of bits. Slots have whole \
+             bits, so the rate is lower."
         )),
         Piece::Table(ours),
     ]
 }
 
-/// Only powers of two have a worst case; no filter misses its rate; windows of two are the smallest of the
-/// paper's layouts, and sorted buckets are smaller still.
+/// Checks that only powers of two have a worst case, that no filter misses its rate, that windows of two are
+/// the smallest of the paper's layouts, and that sorted buckets are smaller still.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let (filter, keys) = (row.text("filter"), row.number("keys"));

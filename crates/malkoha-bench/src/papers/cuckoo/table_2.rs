@@ -59,13 +59,13 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The load at which the first insert fails, in a filter of about so many slots and without a stash.
+/// Returns the load at which the first insert fails in a filter of about this many slots without a stash.
 fn first_failure(kind: Kind, offsets: Offsets, slots: u64, seed: u64) -> Result<f64, malkoha::Error> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fewer than the slots")]
     let keys = (slots as f64 * 0.98 * theory::threshold(kind)) as u64;
     let spec = Spec::new(keys, 2f64.powi(-14)).kind(kind).offsets(offsets).stash(0).seed(seed);
     let mut filter = spec.build()?;
-    // The seed makes these other keys in every filter.
+    // The seed makes these different keys in every filter.
     let refused = (0..2 * slots).find(|key| filter.insert(key).is_err());
     assert!(refused.is_some(), "twice as many keys as slots do not fit");
     Ok(filter.stats().load)
@@ -88,9 +88,10 @@ fn show(record: &Record) -> Vec<Piece> {
     let (slots, seeds) = (record.fact("slots"), record.fact("seeds"));
     vec![
         Piece::Text(format!(
-            "The load at which the first insert fails, mean of {seeds} filters of {slots} slots without a stash at a rate of \
-             2^-14, for offsets that reach the whole table (the paper's), 2^14 places (our default), and the same cache \
-             line for 96 of 256 fingerprints. The thresholds are the paper's, those of eight slots and of sorted buckets ours."
+            "The load at which the first insert fails: the mean of {seeds} filters of {slots} slots without a \
+             stash at a rate of 2^-14. Offsets reach the whole table (as in the paper), 2^14 places (our \
+             default), or, for 96 of 256 fingerprints, the same cache line. The thresholds are the paper's; \
+             those for eight slots and for sorted buckets are ours."
         )),
         Piece::Table(table),
     ]
@@ -101,8 +102,8 @@ fn find<'a>(record: &'a Record, kind: Kind, offsets: &str) -> Option<Row<'a>> {
     record.rows().find(|row| row.text("kind") == kind && row.text("offsets") == offsets)
 }
 
-/// Offsets over the whole table fail within 1.5 % of the threshold, and no layout far beyond it. Small tables
-/// stray.
+/// Checks that offsets over the whole table fail within 1.5 % of the threshold, and no layout far beyond it.
+/// Small tables vary more.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let share = row.number("first_failure_mean") / row.number("threshold");

@@ -95,8 +95,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// C as Table 3 has it: over -log2 of the actual rate, which is the load times 2^-k. Slots have whole bits,
-/// and what that adds to those of windows of three lowers the rate.
+/// Returns C as in Table 3: divided by -log2 of the actual rate, which is the load times 2^-k. Slots have
+/// whole bits; what this adds to windows of three lowers their rate.
 fn predicted(layout: Layout, k: u32) -> f64 {
     let (bits, load) = (theory::bits_per_key(layout.kind, f64::from(k), 1.0), layout.planned_load());
     let added = bits.ceil() - bits;
@@ -111,10 +111,11 @@ fn at(record: &Record, layout: Layout, k: u32, column: &str) -> f64 {
 fn show(record: &Record) -> Vec<Piece> {
     let slots = record.fact("slots_of_16_bits");
     let mut pieces = vec![Piece::Text(format!(
-        "One thread, in tables of {slots} slots of 16 bits or as much memory; the paper has 2^30 slots, on an AMD Ryzen 9 9950X with DDR5 \
-         memory. Million keys per second; half of the keys that are looked up are present. Ours are inserted and found one by one and, \
-         behind the plus sign, built and found as slices; what the memory allows is two random lines a key. C is bits per key over \
-         -log2 of the measured rate: the published values are reproduced by that, not by -log2 of the rate asked for. {NAMES}"
+        "One thread, in tables of {slots} slots of 16 bits or the same memory; the paper has 2^30 slots, on an \
+         AMD Ryzen 9 9950X with DDR5 memory. Million keys per second; half of the keys looked up are present. \
+         Ours are inserted and found one by one and, after the plus sign, built and found as slices. The limit \
+         of the memory is two random lines per key. C is bits per key divided by -log2 of the measured rate: \
+         this reproduces the published values, while -log2 of the requested rate does not. {NAMES}"
     ))];
     for (at_k, k) in EXPONENTS.into_iter().enumerate() {
         let mut table = Table::new(
@@ -172,7 +173,7 @@ fn show(record: &Record) -> Vec<Piece> {
     pieces
 }
 
-/// Where ours falls short of what is published.
+/// Lists where ours falls short of the published values.
 fn remarks(record: &Record) -> String {
     let slower = |which: usize, column: &str| {
         let mut names = Vec::new();
@@ -189,16 +190,16 @@ fn remarks(record: &Record) -> String {
         if names.is_empty() { "none".to_owned() } else { names.join("; ") }
     };
     format!(
-        "Ours over published where that is below 1, on a machine whose memory is not the paper's. Inserts one by one: {}. Lookups one by \
-         one: {}. Lookups as slices: {}.",
+        "Ours divided by published, where that is below 1, on a machine with other memory than the paper's. \
+         Inserts one by one: {}. Lookups one by one: {}. Lookups as slices: {}.",
         slower(0, "insert"),
         slower(1, "find"),
         slower(1, "find_slice")
     )
 }
 
-/// Windows of two are the smallest of the paper's layouts, sorted buckets smaller still, and C is as
-/// predicted.
+/// Checks that windows of two are the smallest of the paper's layouts, that sorted buckets are smaller still,
+/// and that C is as predicted.
 fn check(record: &Record) -> Result<(), String> {
     for k in EXPONENTS {
         let bits = |name: &str| at(record, layouts::named(name), k, "bits_per_key");

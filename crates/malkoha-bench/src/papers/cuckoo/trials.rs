@@ -1,11 +1,11 @@
-//! What the simulator and the engine are both asked: load at the first failure, rate and speed.
+//! What is measured of both the simulator and the engine: load at the first failure, rate and speed.
 
 use malkoha::{Filter, KeyHasher, Kind, theory};
 
 use super::rejected::{Buckets, Hashes};
 use crate::measure;
 
-/// The share of the slots that is filled to measure rate and speed.
+/// The share of the slots filled to measure rate and speed.
 const LOAD: f64 = 0.94;
 
 /// A filter of buckets of four that takes integers.
@@ -43,7 +43,7 @@ impl Subject for Filter {
     }
 }
 
-/// Keys as people have them: the name, and the key of a number.
+/// Keys as people have them: a name, and a function from numbers to keys.
 pub(super) type Keys = (&'static str, fn(u64) -> u64);
 
 pub(super) const RANDOM: Keys = ("random", |number| KeyHasher::new(77).number(number).to_raw());
@@ -54,7 +54,7 @@ pub(super) const STRUCTURED: [Keys; 4] = [
     ("pairs of small numbers", |number| (number >> 10) << 40 | (number & 1023)),
 ];
 
-/// What was found, as means over seeds, and the worst of the seeds.
+/// Results: means over the seeds, and the worst seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
     /// Load at the first failure over the threshold.
@@ -69,7 +69,7 @@ pub(super) struct Trial {
     pub(super) find: f64,
 }
 
-/// Tries filters of about so many slots, one for each seed.
+/// Tries filters of about this many slots, one for each seed.
 pub(super) fn trial<S: Subject>(make: impl Fn(u64) -> S, keys: Keys, slots: u64, seeds: u64) -> Trial {
     let each: Vec<Trial> = (0..seeds).map(|seed| once(|| make(seed), keys, slots)).collect();
     let mean = |number: fn(&Trial) -> f64| each.iter().map(number).sum::<f64>() / seeds as f64;

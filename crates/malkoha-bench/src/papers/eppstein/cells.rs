@@ -1,20 +1,19 @@
-//! A simulator of Eppstein's filter, and of the original one, with fingerprints so short that the engine
-//! refuses them: only whether all fingerprints find a cell is of interest here, so that nothing is ever
-//! looked up.
+//! A simulator of Eppstein's filter and of the original one, with fingerprints so short that the engine
+//! refuses them. All that matters here is whether all fingerprints find a cell, so nothing is ever looked up.
 
 use malkoha::KeyHasher;
 
 use crate::access::reduce;
 
-/// Steps of one walk, far more than any that succeeds needs at these loads.
+/// The most steps of one walk, far more than any successful walk needs at these loads.
 const MOST_STEPS: u32 = 5000;
 
-/// What leads from one cell of a fingerprint to the other.
+/// The distance from one cell of a fingerprint to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Distance {
-    /// The fingerprint itself: the simplified filter.
+    /// The fingerprint itself, in the simplified filter.
     Own,
-    /// A hash of the fingerprint: the original one.
+    /// A hash of the fingerprint, in the original filter.
     Hashed,
 }
 
@@ -45,7 +44,7 @@ impl Cells {
         self.slots.len() / self.block
     }
 
-    /// A number below `choices`, another each time.
+    /// Returns a number below `choices`, a new one each time.
     fn draw(&mut self, choices: usize) -> usize {
         self.draws += 1;
         reduce(KeyHasher::new(self.seed).number(self.draws).to_raw(), choices)
@@ -66,8 +65,7 @@ impl Cells {
         slots.iter_mut().find(|slot| **slot == 0).map(|slot| *slot = fingerprint).is_some()
     }
 
-    /// Stores an element that is drawn at random; `false` if the walk did not end, and then the table is of
-    /// no more use.
+    /// Stores an element drawn at random. Returns `false` if the walk did not end; then the table is useless.
     pub(super) fn insert(&mut self) -> bool {
         let mut cell = self.draw(self.cells());
         let fingerprint = 1 + self.draw((1 << self.fingerprint_bits) - 1);

@@ -27,7 +27,7 @@ const BLOCKS: [u32; 3] = [4, 6, 8];
 /// Bits of a fingerprint; a subtable has 2 to this power cells.
 const BITS: [u32; 7] = [2, 4, 6, 8, 10, 12, 14];
 
-/// Kinds whose planned loads are compared: subtables cost some.
+/// Kinds whose planned loads are compared: subtables cost some load.
 const KINDS: [Kind; 6] = [
     Kind::Simplified(4),
     Kind::Flexible(4),
@@ -113,8 +113,8 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Keys of every subtable: as the engine does it, the upper part of the hash as a fraction names the place,
-/// and its upper bits the subtable.
+/// Counts the keys of every subtable. As in the engine, the upper part of the hash, as a fraction, gives the
+/// place, and the upper bits of the place give the subtable.
 fn counts(n: u64, subtables: usize) -> Vec<u32> {
     let hasher = KeyHasher::new(1);
     let mut counts = vec![0; subtables];
@@ -172,10 +172,12 @@ fn show(record: &Record) -> Vec<Piece> {
     let least = |block| balanced(n, block, 1.0);
     vec![
         Piece::Text(format!(
-            "About {n} keys in subtables of 2^f cells, at the load 1 - delta - delta^2 that the paper has for each size of blocks; overfull are \
-             subtables above a load of 1 - delta. Chernoff's bound exp(-delta^4 mu / 3) is far from tight: for no overfull subtable but \
-             with chance 1/n it asks for f of at least {:.1}, {:.1} and {:.1} bits for blocks of 4, 6 and 8; measured, none is overfull from {}. The engine counts on the fullest subtable instead (`theory::fullest_shard` for shards, the same \
-             consideration for subtables).",
+            "About {n} keys in subtables of 2^f cells, at the load 1 - delta - delta^2 that the paper gives \
+             for each block size. A subtable is overfull above a load of 1 - delta. Chernoff's bound \
+             exp(-delta^4 mu / 3) is far from tight: for a chance of at most 1/n that any subtable is \
+             overfull, it requires f of at least {:.1}, {:.1} and {:.1} bits for blocks of 4, 6 and 8. In the \
+             measurement, no subtable is overfull from {} on. The engine plans for the fullest subtable \
+             instead (`theory::fullest_shard` for shards, the same consideration for subtables).",
             least(4),
             least(6),
             least(8),
@@ -184,15 +186,15 @@ fn show(record: &Record) -> Vec<Piece> {
         Piece::Figure(figure(record)),
         Piece::Table(table),
         Piece::Text(
-            "What balance costs: the load that the engine plans for a rate of 2^-10, with subtables and without. Offsets around one ring \
-             need no room for a fullest part."
+            "The cost of balance: the load that the engine plans for a rate of 2^-10, with and without \
+             subtables. Offsets around one ring need no spare room for a fullest subtable."
                 .to_owned(),
         ),
         Piece::Table(loads),
     ]
 }
 
-/// The lengths from which on no subtable was overfull, in words.
+/// Lists the lengths from which on no subtable was overfull.
 fn even(record: &Record) -> String {
     let words = BLOCKS.map(|block| {
         let mut least = None;
@@ -227,8 +229,8 @@ fn figure(record: &Record) -> Figure {
     ])
 }
 
-/// No more subtables are overfull than Chernoff allows, none is fuller than predicted, and rings fill as
-/// well.
+/// Checks that no more subtables are overfull than Chernoff allows, that none is fuller than predicted, and
+/// that rings are planned at least as full.
 fn check(record: &Record) -> Result<(), String> {
     for row in rows(record, "subtables") {
         let name = format!("b = {}, f = {}", row.text("block"), row.text("f"));

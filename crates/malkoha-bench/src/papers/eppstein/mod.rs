@@ -11,20 +11,20 @@ pub(super) fn exhibits() -> Vec<Exhibit> {
     vec![lemma_4_1::EXHIBIT, theorem_4_3::EXHIBIT, theorem_5_1::EXHIBIT]
 }
 
-/// The relation that the analysis assumes between the size b of a block and the load 1 - delta that it
-/// reaches: `b = 1 + ln(1/delta) / (1 - ln 2)`.
+/// Returns delta from the relation that the analysis assumes between the block size b and the load 1 - delta
+/// that it reaches: `b = 1 + ln(1/delta) / (1 - ln 2)`.
 fn delta(block: u32) -> f64 {
     ((1.0 - f64::from(block)) * (1.0 - std::f64::consts::LN_2)).exp()
 }
 
-/// The load for which Theorem 4.3 promises success, `1 - delta - delta^2`: none at all for blocks of one and
-/// two.
+/// Returns the load for which Theorem 4.3 promises success, `1 - delta - delta^2`: none at all for blocks of
+/// one and two.
 fn promised_load(block: u32) -> f64 {
     1.0 - delta(block) - delta(block).powi(2)
 }
 
-/// Lemma 4.1: fingerprints of so many bits make subtables so large that none is overfull, but with chance
-/// 1/n^s.
+/// Returns how many bits of fingerprint make subtables large enough by Lemma 4.1: the chance that any is
+/// overfull is at most 1/n^s.
 fn balanced(n: f64, block: u32, s: f64) -> f64 {
     (3.0 * (s + 1.0) * n.ln() / (delta(block).powi(4) * f64::from(block))).log2()
 }

@@ -22,18 +22,18 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     check,
 };
 
-/// Sizes of blocks: below four the theorem promises next to no load.
+/// Block sizes: below four the theorem promises next to no load.
 const BLOCKS: [u32; 3] = [4, 6, 8];
 
 const DISTANCES: [(Distance, &str); 2] = [(Distance::Own, "simplified"), (Distance::Hashed, "original")];
 
-/// A load by name, for every size of blocks.
+/// A named load, for every block size.
 type Load = (&'static str, fn(u32) -> f64);
 
-/// The loads: the theorem's, and the one that the engine plans.
+/// The loads: the theorem's, and the engine's planned load.
 const LOADS: [Load; 2] = [("promised", promised_load), ("planned", planned_load)];
 
-/// Kinds of the engine, for the fewest bits that it accepts.
+/// Kinds for which the fewest bits that the engine accepts are measured.
 const KINDS: [Kind; 9] = [
     Kind::Simplified(4),
     Kind::Simplified(6),
@@ -54,7 +54,7 @@ fn kind_of(block: u32) -> Kind {
     Kind::Simplified(u8::try_from(block).expect("a few slots"))
 }
 
-/// The theorem's condition for a chance of failure of 1/n^s: f above this.
+/// Returns the length that f must exceed for a chance of failure of 1/n^s, by the theorem.
 fn sufficient(n: f64, block: u32, s: f64) -> f64 {
     (s + 1.0) * n.log2() / f64::from(block)
 }
@@ -100,13 +100,13 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The chance that more than 2b elements have the same pair of cells and the same fingerprint.
+/// Returns the chance that more than 2b elements have the same pair of cells and the same fingerprint.
 fn predicted(n: u64, cells: f64, block: u32, f: u32) -> f64 {
     let groups = cells * (f64::from(f).exp2() - 1.0) / 2.0;
     -(-theory::overfull(n, groups, 2 * block)).exp_m1()
 }
 
-/// The shortest fingerprints that the engine accepts for so many keys, and whether they suffice.
+/// Measures the shortest fingerprints that the engine accepts for this many keys, and whether they suffice.
 fn engine(table: &mut Table, keys: u64, trials: u64) -> Result<(), Box<dyn Error>> {
     for kind in KINDS {
         let spec = |seed| Spec::new(keys, 0.5).kind(kind).seed(seed);
@@ -146,7 +146,7 @@ fn failed(row: &Row<'_>) -> f64 {
     row.number("failed") / row.number("trials")
 }
 
-/// The least f from which on nothing fails.
+/// Returns the least f from which on nothing fails.
 fn enough(rows: &[Row<'_>]) -> Option<f64> {
     let mut least = None;
     for row in rows {
@@ -215,13 +215,14 @@ fn show(record: &Record) -> Vec<Piece> {
     let engine = record.rows().find(|row| row.text("part") == "engine");
     vec![
         Piece::Text(format!(
-            "Tables are filled {trials} times for every length; with blocks of four and the promised load, with {n} elements. \
-             Fingerprints this short are simulated, because the engine refuses most of them. The theorem promises \
-             a chance of failure of about 1/n^s for f > (s + 1) log2(n) / b at a load of 1 - delta - delta^2, which is {:.3}, {:.3} and {:.3} \
-             for blocks of 4, 6 and 8; for blocks of 2 the relation between b and delta leaves no load at all (delta = {:.2}). \
-             More than 2b elements that coincide (the predicted curve) are what makes the shortest fingerprints fail. {}\
-             At the loads that the engine plans for, up to {:.1} times as high, uneven subtables need longer fingerprints than the \
-             original filter does, as the paper expects.",
+            "Tables are filled {trials} times for every length; with blocks of four at the promised load, they \
+             get {n} elements. Fingerprints this short are simulated, because the engine refuses most of them. \
+             The theorem promises a chance of failure of about 1/n^s for f > (s + 1) log2(n) / b at a load of \
+             1 - delta - delta^2, which is {:.3}, {:.3} and {:.3} for blocks of 4, 6 and 8. For blocks of 2, \
+             the relation between b and delta leaves no load at all (delta = {:.2}). The shortest fingerprints \
+             fail because more than 2b elements coincide (the predicted curve). {}At the engine's planned \
+             loads, up to {:.1} times as high, uneven subtables need longer fingerprints than the original \
+             filter does, as the paper expects.",
             promised_load(4),
             promised_load(6),
             promised_load(8),
@@ -232,9 +233,10 @@ fn show(record: &Record) -> Vec<Piece> {
         Piece::Table(table),
         Piece::Figure(figure(record)),
         Piece::Text(format!(
-            "The engine asks for other things: fingerprints long enough for the load, and so few keys left over that the stash takes them. The \
-             shortest fingerprints that it accepts for {} keys, when asked for a rate of one half, and {} fillings with them to the planned \
-             load (powers of two and whole subtables leave slots empty here):",
+            "The engine has other requirements: fingerprints long enough for the load, and few enough keys \
+             left over to fit in the stash. The table shows the shortest fingerprints that it accepts for {} \
+             keys at a rate of one half, and {} fillings with them to the planned load (powers of two and \
+             whole subtables leave slots empty here):",
             engine.map_or("?", |row| row.text("n")),
             engine.map_or("?", |row| row.text("trials")),
         )),
@@ -242,7 +244,7 @@ fn show(record: &Record) -> Vec<Piece> {
     ]
 }
 
-/// For which blocks the condition alone did not suffice.
+/// Lists the blocks for which the condition alone did not suffice.
 fn shortfall(record: &Record) -> String {
     let short = BLOCKS.into_iter().filter_map(|block| {
         let rows = rows(record, "promised", "simplified", block);
@@ -257,8 +259,8 @@ fn shortfall(record: &Record) -> String {
         return "Nothing fails from the sufficient length on. ".to_owned();
     }
     format!(
-        "The condition alone did not suffice here ({}): it leaves out Lemma 4.1's condition on the balance of subtables, which is \
-         insignificant for ever larger n and the stricter one at these. ",
+        "The condition alone was not enough here ({}). It leaves out Lemma 4.1's condition on the balance of \
+         subtables, which is insignificant as n grows without bound but the stricter one at these sizes. ",
         short.join(", ")
     )
 }
@@ -297,8 +299,8 @@ fn figure(record: &Record) -> Figure {
     Figure::new(LOADS.map(panel).to_vec())
 }
 
-/// Fingerprints for which too many elements coincide fail, those that theorem and lemma both call sufficient
-/// do not, nor does the engine.
+/// Checks that fingerprints fail if too many elements coincide, and that neither those that satisfy both
+/// theorem and lemma nor the engine's fail.
 fn check(record: &Record) -> Result<(), String> {
     for block in BLOCKS {
         let rows = rows(record, "promised", "simplified", block);

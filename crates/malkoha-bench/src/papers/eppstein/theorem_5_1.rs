@@ -37,10 +37,10 @@ const KINDS: [Kind; 9] = [
 /// Shares of the planned keys at which the rate is measured while the stash is empty.
 const SHARES: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
 
-/// Keys in each stash that are waited for.
+/// Keys per stash at which the rate is measured.
 const STASHED: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Inserts between two looks at the stash.
+/// Inserts between two checks of the stash.
 const LOOK: u64 = 16;
 
 fn run(size: Size) -> Result<Table, Box<dyn Error>> {
@@ -75,7 +75,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
             table.push(measured(&filter, next, strangers));
         }
         let stashes = stashes(&filter);
-        // Beyond the planned keys, until some stash is full.
+        // Insert beyond the planned keys, until some stash is full.
         'filling: for stashed in STASHED.map(|each| each * stashes) {
             while filter.stats().stash_size < stashed {
                 for _ in 0..LOOK {
@@ -94,19 +94,19 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The stashes of a filter: one for each subtable.
+/// Returns the number of stashes of a filter: one for each subtable.
 fn stashes(filter: &Filter) -> u64 {
     let layout = filter.geometry().cuckoo().expect("all of these are cuckoo filters");
     if layout.subtable_bits() == 0 { 1 } else { layout.places() >> layout.subtable_bits() }
 }
 
-/// What a filter that holds the keys below n answers to strangers, beside the bounds.
+/// Measures the rate of a filter that holds the keys below n, beside the bounds.
 fn measured(filter: &Filter, n: u64, strangers: u64) -> Vec<Cell> {
     let geometry = filter.geometry();
     let layout = geometry.cuckoo().expect("all of these are cuckoo filters");
     let stats = filter.stats();
     let (places, fingerprints) = (layout.places() as f64, layout.fingerprints() as f64);
-    // A pair of places has two names where it is made by XOR, one where offsets have a sign.
+    // A pair of places has two names with XOR, and one with signed offsets.
     let names = if geometry.kind().is_signed() { 1.0 } else { 2.0 };
     let stash = stats.stash_size as f64 / stashes(filter) as f64;
     let slots = names * stats.slots as f64 / places;
@@ -137,7 +137,7 @@ fn of_kind(record: &Record, kind: Kind) -> Vec<Row<'_>> {
     record.rows().filter(|row| row.text("kind") == kind).collect()
 }
 
-/// Keys in each stash, on average.
+/// Returns the mean number of keys in each stash.
 fn stashed(row: Row<'_>) -> f64 {
     row.number("stashed") / row.number("stashes")
 }
@@ -178,12 +178,14 @@ fn show(record: &Record) -> Vec<Piece> {
         .fold((f64::INFINITY, 0f64), |(least, most), share| (least.min(*share), most.max(*share)));
     vec![
         Piece::Text(format!(
-            "Each filter with the keys it is planned for at a rate of 2^-7, and overfilled until a stash of {} keys (one in every subtable of \
-             the simplified filters, one for all others) is full. Theorem 5.1 bounds the rate by 2n / (N (2^f - 1)), with one instead of two for \
-             signed offsets, whatever is in the stash; the naive bound counts every key of a stash as one more fingerprint that a query \
-             meets. Measured rates are {least:.3} to {most:.3} times the theorem's bound over all rows of the record. It holds for every \
-             kind, not for the simplified filter alone, because the stash names a pair of places the same way from both sides. \
-             Strangers: {} for each rate.",
+            "Each filter is planned for a rate of 2^-7. It is measured with its planned keys, and again \
+             overfilled until a stash of {} keys is full (simplified filters have one stash per subtable, all \
+             others one in all). Theorem 5.1 bounds the rate by 2n / (N (2^f - 1)), with 1 instead of 2 for \
+             signed offsets, whatever is in the stash. The naive bound counts every key of a stash as one more \
+             fingerprint that a query meets. Over all rows of the record, measured rates are {least:.3} to \
+             {most:.3} times the theorem's bound. The bound holds for every kind, not only for the simplified \
+             filter, because the stash names a pair of places the same way from both sides. Strangers: {} for \
+             each rate.",
             STASHED[STASHED.len() - 1],
             record.fact("strangers"),
         )),
@@ -239,8 +241,8 @@ fn figure(record: &Record) -> Figure {
     ])
 }
 
-/// No rate is above the bound, stash or not, every rate is as predicted, stashes were used and no key was
-/// lost.
+/// Checks that no rate is above the bound, with or without a stash, that every rate is as predicted, that
+/// stashes were used, and that no key was lost.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows() {
         let (name, n) = (row.text("kind"), row.number("n"));

@@ -23,8 +23,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
 
 const PUBLISHED: f64 = 0.03;
 
-/// A kind, whether it has as many keys as fill a power of two of slots, or just too many for it, and its
-/// name.
+/// A kind, whether its keys just fill a power of two of slots or are just too many, and its name.
 type Case = (Kind, bool, &'static str);
 
 const CASES: [Case; 10] = [
@@ -43,7 +42,7 @@ const CASES: [Case; 10] = [
 /// The largest k at which rates are measured.
 const MOST_MEASURED: f64 = 12.0;
 
-/// Every quarter of a k; whole ones are also measured.
+/// Returns k in steps of a quarter; filters with whole k are also measured.
 fn ks() -> impl Iterator<Item = f64> {
     (8..=64).map(|quarters| f64::from(quarters) / 4.0)
 }
@@ -54,7 +53,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
         &["filter", "keys", "k", "bits_per_key", "predicted", "strangers", "hits"],
     );
     let (slots, hits) = size.pick((1 << 14, 200.0), (1 << 20, 2000.0), (1u64 << 22, 20_000.0));
-    // As many keys as slots of 12 bits in a power of two take, and a few more than that.
+    // As many keys as fit in a power of two of 12-bit slots, and a few more.
     let best = Spec::rate_in_memory(1.0 / 512.0, slots * 12 / 8 + 128).kind(Kind::Classic(4)).plan()?.keys();
     let worst = best + best / 64;
     for (kind, is_best, name) in CASES {
@@ -87,13 +86,13 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// Bits per key by k, from the lowest k up.
+/// Returns bits per key by k, the lowest k first.
 fn sizes(record: &Record, name: &str) -> Vec<(f64, f64)> {
     let rows = record.rows().filter(|row| row.text("filter") == name);
     rows.map(|row| (row.number("k"), row.number("bits_per_key"))).collect()
 }
 
-/// The least k from which on a filter is smaller than Bloom's, of all k or of whole ones.
+/// Returns the least k from which on a filter is smaller than Bloom's, among all k or whole ones.
 fn crossover(record: &Record, name: &str, whole_only: bool) -> Option<f64> {
     let pairs = sizes(record, name).into_iter().zip(sizes(record, "bloom"));
     let counted = pairs.filter(|((k, _), _)| !whole_only || k.fract() == 0.0);
@@ -104,7 +103,7 @@ fn crossover(record: &Record, name: &str, whole_only: bool) -> Option<f64> {
     least
 }
 
-/// The same from the formula: slots of any width, however many.
+/// Returns the same from the formula, which allows any width and any number of slots.
 fn formula(kind: Kind) -> f64 {
     let load = theory::planned_load(kind);
     theory::bits_per_key(kind, 0.0, load) / (std::f64::consts::LOG2_E - 1.0 / load)
@@ -131,12 +130,13 @@ fn show(record: &Record) -> Vec<Piece> {
     let rate = |kind| 100.0 * (-formula(kind)).exp2();
     vec![
         Piece::Text(format!(
-            "Published: cuckoo filters are smaller than Bloom's below a rate of {:.0} %. By the formula, bits per slot over the \
-             load against 1.443 log2(1/rate), that is so for the semi-sorted filter ({:.2} % at the load it is planned for); the classic \
-             one needs a bit more per slot and is smaller below {:.2} % only, Sorted below {:.2} %, windows of two below {:.2} %. \
-             Slots have whole bits, so that between two powers of two every filter of slots is larger than the formula says: the \
-             last column is the rate below which it is smaller at every rate. And filters that come in powers of two may be \
-             twice as large as the formula says, and are then never smaller.",
+            "Published: cuckoo filters are smaller than Bloom's below a rate of {:.0} %. The formula compares \
+             bits per slot divided by the load with 1.443 log2(1/rate). By the formula, the claim holds for \
+             the semi-sorted filter ({:.2} % at its planned load). The classic filter needs one more bit per \
+             slot and is smaller only below {:.2} %, Sorted below {:.2} %, windows of two below {:.2} %. Slots \
+             have whole bits, so between two powers of two every filter with slots is larger than the formula \
+             says; the last column is the rate below which a filter is always smaller. Filters whose sizes are \
+             powers of two may be twice as large as the formula says, and are then never smaller.",
             100.0 * PUBLISHED,
             rate(Kind::SemiSorted),
             rate(Kind::Classic(4)),
@@ -148,7 +148,7 @@ fn show(record: &Record) -> Vec<Piece> {
     ]
 }
 
-/// Every filter that was built, at the rate that it was found to have.
+/// Draws every filter that was built, at its measured rate.
 fn figure(record: &Record) -> Figure {
     let curves = |of: fn(f64, f64) -> f64| {
         CASES.into_iter().enumerate().map(move |(colour, (_, _, name))| {
@@ -174,12 +174,12 @@ fn figure(record: &Record) -> Figure {
     ])
 }
 
-/// The order of the crossovers, and rates as predicted.
+/// Checks the order of the crossovers, and that rates are as predicted.
 fn check(record: &Record) -> Result<(), String> {
     for row in record.rows().filter(|row| row.number("hits") >= 0.0) {
         let (hits, strangers) = (row.number("hits"), row.number("strangers"));
         let strays = deviations(hits, strangers, row.number("predicted"), row.number("keys"));
-        // Bloom filters stray by their set bits, more than by the root of their keys.
+        // The rates of Bloom filters vary with their set bits, more than by the root of their keys.
         if strays.abs() > 6.0 {
             let (name, k) = (row.text("filter"), row.text("k"));
             return Err(format!("{name} at k = {k} strays by {strays:.1} deviations"));

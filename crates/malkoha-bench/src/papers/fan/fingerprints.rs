@@ -1,4 +1,4 @@
-//! The table of fingerprint lengths: the bound 2b/2^f of the rate, beside the rate.
+//! The table of fingerprint lengths: the bound 2b/2^f beside the rate.
 
 use std::error::Error;
 
@@ -36,10 +36,10 @@ const KINDS: [Kind; 8] = [
 /// Bits of a slot.
 const WIDTHS: [u32; 5] = [8, 10, 12, 14, 16];
 
-/// The lengths for which the bound is printed.
+/// The lengths for which the paper prints the bound.
 const PUBLISHED: [u32; 3] = [8, 12, 16];
 
-/// The bound of a rate with buckets of four slots: 8/2^f.
+/// Returns the bound on the rate with buckets of four slots: 8/2^f.
 fn bound(bits: u32) -> f64 {
     8.0 * 2f64.powi(-bits.cast_signed())
 }
@@ -53,9 +53,9 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     for width in WIDTHS {
         eprintln!("  slots of {width} bits");
         for kind in KINDS {
-            // A slot has as many bits more than the rate as theory says.
+            // Theory says how many more bits than the rate a slot has.
             let k = f64::from(width) - theory::bits_per_key(kind, 0.0, 1.0);
-            // Whole cache lines and a spare word must not halve the kinds that come in powers of two.
+            // Whole cache lines and a spare word must not halve the kinds whose sizes are powers of two.
             let bytes = slots * u64::from(width) / 8 + 128;
             let spec = Spec::rate_in_memory((-k).exp2(), bytes).kind(kind);
             let geometry = spec.plan()?;
@@ -123,16 +123,17 @@ fn show(record: &Record) -> Vec<Piece> {
     let share = |kind: Kind| rate(kind, 12) / rate(Kind::Classic(4), 12);
     vec![
         Piece::Text(format!(
-            "Filters of {} slots, full to the planned load, asked for {} keys that were never stored. The bound is 2b/2^f with \
-             b = 4 slots a bucket, all of them full and all fingerprints allowed; a filter at the planned load with one \
-             fingerprint less stays below it.",
+            "Filters of {} slots, filled to the planned load, are asked for {} keys that were never stored. \
+             The bound is 2b/2^f with b = 4 slots per bucket, all of them full, and all fingerprints allowed. \
+             A filter at the planned load, with one fingerprint less, stays below it.",
             record.fact("slots"),
             record.fact("strangers"),
         )),
         Piece::Table(published),
         Piece::Text(format!(
-            "The other layouts with slots equally wide. At 12 bits Sorted has {:.2} times the rate of the classic filter, \
-             windows of two {:.2} times, windows of three {:.2} times, in any number of slots instead of a power of two.",
+            "The other layouts with slots of the same width. At 12 bits Sorted has {:.2} times the rate of the \
+             classic filter, windows of two {:.2} times and windows of three {:.2} times, and they can have \
+             any number of slots, not only a power of two.",
             share(Kind::Sorted),
             share(Kind::Windowed(2)),
             share(Kind::Windowed(3)),
@@ -167,7 +168,8 @@ fn figure(record: &Record) -> Figure {
     ])
 }
 
-/// Slots are as wide as asked for, every rate is as predicted and the classic filter's below the bound.
+/// Checks that slots are as wide as requested, that every rate is as predicted, and that the classic filter's
+/// is below the bound.
 fn check(record: &Record) -> Result<(), String> {
     for kind in KINDS {
         for width in WIDTHS {

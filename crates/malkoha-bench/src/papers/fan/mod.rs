@@ -1,4 +1,4 @@
-//! Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter, and two texts that teach it.
+//! Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter, and two texts that explain it.
 
 mod crossover;
 mod fingerprints;

@@ -1,8 +1,8 @@
-//! A simulator of what must not be done: the filter of Fan et al. with a number of buckets that is no power
-//! of two, the other bucket being `(bucket XOR hash(fingerprint)) mod m`.
+//! A simulator of what must not be done: the filter of Fan et al. with a number of buckets that is not a
+//! power of two. The other bucket is `(bucket XOR hash(fingerprint)) mod m`.
 //!
-//! The engine cannot be made to do this, so that it is written down here: buckets of four slots, fingerprints
-//! of 12 bits, random victims, up to 500 kicks.
+//! The engine cannot do this, so it is implemented here: buckets of four slots, fingerprints of 12 bits,
+//! random victims, up to 500 kicks.
 
 use malkoha::KeyHasher;
 
@@ -15,7 +15,7 @@ const MOST_KICKS: u32 = 500;
 /// What the number of the bucket is combined with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Distance {
-    /// The whole hash of the fingerprint, as the formula has it.
+    /// The whole hash of the fingerprint, as in the formula.
     Whole,
     /// As many bits of it as a bucket number has.
     Bits,
@@ -58,14 +58,14 @@ impl Modulo {
         slot.map(|slot| *slot = fingerprint).is_some()
     }
 
-    /// A number below `choices`.
+    /// Returns a number below `choices`.
     fn pick(&mut self, choices: usize) -> usize {
         self.victims += 1;
         reduce(KeyHasher::new(8).number(self.victims).to_raw(), choices)
     }
 
-    /// Stores a key; `false` if the kicks did not suffice, and then nothing has changed: what is lost is lost
-    /// by the placement, not by a full table.
+    /// Stores a key. Returns `false` if the kicks did not suffice; then nothing has changed, so keys are lost
+    /// by the placement and not by a full table.
     pub(super) fn insert(&mut self, key: u64) -> bool {
         let (fingerprint, homes) = self.homes(key);
         let stored = homes.into_iter().any(|home| self.put(home, fingerprint)) || {
@@ -99,7 +99,7 @@ impl Modulo {
     }
 }
 
-/// The other bucket among so many.
+/// Returns the other bucket in a table of this many.
 pub(super) fn other(bucket: u64, hash: u64, buckets: u64) -> usize {
     usize::try_from((bucket ^ hash) % buckets).expect("a bucket")
 }

@@ -1,4 +1,4 @@
-//! Keys that are lost if the number of buckets is no power of two.
+//! Keys that are lost if the number of buckets is not a power of two.
 
 use std::error::Error;
 
@@ -14,7 +14,7 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     name: "fan-power-of-two",
     paper: Paper::Fan,
     number: "False negatives",
-    title: "a number of buckets that is no power of two",
+    title: "a number of buckets that is not a power of two",
     minutes: (0.3, 0.5),
     run,
     show,
@@ -29,7 +29,7 @@ const LOADS: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95];
 const DISTANCES: [(Distance, &str); 2] =
     [(Distance::Whole, "XOR whole hash, mod m"), (Distance::Bits, "XOR bits of m, mod m")];
 
-/// Ours, which come in any number of places.
+/// Our kinds, which can have any number of places.
 const OURS: [(Kind, Offsets, &str); 6] = [
     (Kind::Sorted, Offsets::Local, "sorted"),
     (Kind::Sorted, Offsets::Near(96), "sorted+near96"),
@@ -39,7 +39,7 @@ const OURS: [(Kind, Offsets, &str); 6] = [
     (Kind::Windowed(3), Offsets::Local, "windowed:3"),
 ];
 
-/// What is published: up to this share of the keys is lost at a load of 0.95.
+/// The published value: up to this share of the keys is lost at a load of 0.95.
 const PUBLISHED: (f64, f64) = (0.95, 0.10);
 
 fn run(size: Size) -> Result<Table, Box<dyn Error>> {
@@ -92,7 +92,7 @@ fn run(size: Size) -> Result<Table, Box<dyn Error>> {
     Ok(table)
 }
 
-/// The share of lost keys, by load, of one filter.
+/// Returns the share of lost keys of one filter, by load.
 fn points(record: &Record, filter: &str, eighths: usize) -> Vec<(f64, f64)> {
     let here = |share: f64| (share - eighths as f64 / 8.0).abs() < 1e-6;
     let rows =
@@ -124,17 +124,19 @@ fn show(record: &Record) -> Vec<Piece> {
     };
     vec![
         Piece::Text(
-            "The worked examples of the text: with 16 buckets the way back leads home, with 12 it does not."
+            "The worked examples of the text: with 16 buckets the XOR leads back to the first bucket, with 12 \
+             it does not."
                 .to_owned(),
         ),
         Piece::Table(worked),
         Piece::Text(format!(
-            "A filter that takes the other bucket modulo any number of buckets, simulated (the engine cannot be made to do it), \
-             loses up to {:.1} % of its keys at a load of 0.95 if the whole hash of the fingerprint is XORed, up to {:.1} % if only \
-             as many bits as a bucket number has; published, from Birdwatching: up to {:.0} %. With the smaller distance only \
-             those buckets fail from which the XOR leads past the end, so that the loss depends on how far the number is from the \
-             next power of two. A power of two loses nothing, and ours lose nothing at any number of places: a signed offset leads \
-             back from everywhere.",
+            "A simulated filter takes the other bucket modulo any number of buckets (the engine cannot do \
+             this). At a load of 0.95 it loses up to {:.1} % of its keys if the whole hash of the fingerprint \
+             is XORed, and up to {:.1} % if only as many bits are XORed as a bucket number has. The published \
+             value, from Birdwatching, is up to {:.0} %. With the smaller distance, a bucket fails only if the \
+             XOR leads past the end, so the loss depends on how far the number is from the next power of two. \
+             A power of two loses nothing. Ours lose nothing with any number of places, because a signed \
+             offset leads back from everywhere.",
             worst(DISTANCES[0].1),
             worst(DISTANCES[1].1),
             100.0 * PUBLISHED.1,
@@ -163,7 +165,7 @@ fn figure(record: &Record) -> Figure {
     Figure::new(DISTANCES.into_iter().enumerate().map(panel).collect())
 }
 
-/// Powers of two and ours lose nothing, other numbers lose keys.
+/// Checks that powers of two and ours lose nothing, and that other numbers lose keys.
 fn check(record: &Record) -> Result<(), String> {
     for (_, _, name) in OURS {
         for row in record.rows().filter(|row| row.text("filter") == name) {

@@ -27,10 +27,10 @@ const RATE: f64 = 0.001;
 /// The text's load, 0.9.
 const LOAD: f64 = 0.9;
 
-/// A filter by name, and what is asked of it.
+/// A filter by name, and its spec.
 type Wish = (&'static str, fn(Spec) -> Spec);
 
-/// The text's filter first, and the one it is compared with; then all others.
+/// The text's filter and the one it is compared with, then all others.
 const WISHES: [Wish; 15] = [
     (CLASSIC, |spec| spec.kind(Kind::Classic(4)).load(LOAD)),
     ("bloom", |spec| spec.kind(Kind::Bloom)),
@@ -51,7 +51,7 @@ const WISHES: [Wish; 15] = [
 
 const CLASSIC: &str = "classic:4, load 0.9";
 
-/// Published megabytes: of the classic filter, and of Bloom's.
+/// Published megabytes of the classic filter and of Bloom's.
 const PUBLISHED: [(&str, f64); 2] = [(CLASSIC, 218.0), ("bloom", 180.0)];
 
 fn run(size: Size) -> Result<Table, Box<dyn Error>> {
@@ -129,9 +129,10 @@ fn show(record: &Record) -> Vec<Piece> {
     let (sorted, classic) = (megabytes(record, "sorted"), megabytes(record, CLASSIC));
     vec![
         Piece::Text(format!(
-            "f = ceil(log2(8 / 0.001)) = 13 bits, 10^8 / 0.9 slots, rounded up to a power of two of buckets: the classic filter \
-             is filled to {:.3} only. Sorted needs {sorted:.1} MB, {:.0} % less, and {:.0} % less than Bloom, which cannot \
-             delete; with the same head-room (load 0.9) it needs {:.1} MB. Rates are those of filters for {} keys.",
+            "The classic filter has f = ceil(log2(8 / 0.001)) = 13 bits and 10^8 / 0.9 slots, rounded up to a \
+             power of two of buckets, so it is filled only to {:.3}. Sorted needs {sorted:.1} MB, which is \
+             {:.0} % less than the classic filter and {:.0} % less than Bloom, which cannot delete. With the \
+             same headroom (load 0.9) it needs {:.1} MB. Rates are those of filters for {} keys.",
             find(record, CLASSIC).map_or(f64::NAN, |row| row.number("load")),
             100.0 * (1.0 - sorted / classic),
             100.0 * (1.0 - sorted / megabytes(record, "bloom")),
@@ -140,15 +141,15 @@ fn show(record: &Record) -> Vec<Piece> {
         )),
         Piece::Table(table),
         Piece::Text(
-            "What the rounding costs depends on the number of keys: the memory that each of them is planned with, by the \
-             number of keys."
+            "The cost of rounding depends on the number of keys. The figure shows the planned memory, in all \
+             and per key, by the number of keys."
                 .to_owned(),
         ),
         Piece::Figure(figure()),
     ]
 }
 
-/// Planned memory against the number of keys.
+/// Draws the planned memory against the number of keys.
 fn figure() -> Figure {
     let shown = [CLASSIC, "semisorted", "simplified:4", "bloom", "blocked:2", "windowed:2", "sorted"];
     let millions = || (40..=260).step_by(2);
@@ -180,8 +181,8 @@ fn figure() -> Figure {
     ])
 }
 
-/// The classic filter is as large as published, Sorted the smallest of those that delete, and all keep their
-/// promise.
+/// Checks that the classic filter is as large as published, that Sorted is the smallest of those that delete,
+/// and that all keep their rate.
 fn check(record: &Record) -> Result<(), String> {
     for (name, bytes) in PUBLISHED {
         let ours = megabytes(record, name);

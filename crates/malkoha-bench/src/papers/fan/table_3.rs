@@ -1,4 +1,4 @@
-//! Table 3: bits per key and rate in 192 MiB, and how quickly filters are filled.
+//! Table 3: bits per key and rate in 192 MiB, and how fast filters are filled.
 
 use std::error::Error;
 
@@ -23,9 +23,9 @@ pub(super) const EXHIBIT: Exhibit = Exhibit {
     check,
 };
 
-/// What is published of a filter, and how many million keys a second the authors' own program inserts: the
-/// comment at its head (`benchmarks/conext-table3.cc` of efficient/cuckoofilter, on a Core i7-4790) says it
-/// of two.
+/// The published values of a filter, and how many million keys per second the authors' own program inserts.
+/// The comment at its top (`benchmarks/conext-table3.cc` of efficient/cuckoofilter, on a Core i7-4790) gives
+/// this for two filters.
 struct Published {
     filter: &'static str,
     bits_per_key: f64,
@@ -39,7 +39,7 @@ const PUBLISHED: [Published; 3] = [
     Published { filter: "bloom@9", bits_per_key: 13.00, rate: 0.0019, inserts: f64::NAN },
 ];
 
-/// Ours, at the two rates: 2^-9 as the classic filter, 2^-10 as the semi-sorted one.
+/// Ours at the two rates: 2^-9 like the classic filter, 2^-10 like the semi-sorted one.
 const OURS: [&str; 13] = [
     "sorted@10",
     "sorted@10+dense",
@@ -59,7 +59,7 @@ const OURS: [&str; 13] = [
 /// The size of the paper's filters.
 const BYTES: u64 = 192 << 20;
 
-/// Inserts one by one, as the paper fills its filters; building, our quickest way; finds of slices.
+/// Inserts one by one, as the paper fills its filters; building, our fastest way; finds of slices.
 const OPERATIONS: [&str; 3] = ["insert", "build", "find[] 50"];
 
 fn run(size: Size) -> Result<Table, Box<dyn Error>> {
@@ -88,7 +88,7 @@ fn find<'a>(record: &'a Record, filter: &str, operation: &str) -> Option<Row<'a>
     record.rows().find(|row| row.text("filter") == filter && row.text("operation") == operation)
 }
 
-/// A number that is the same for all operations of a filter, or that of one of them.
+/// Returns a number that is the same for all operations of a filter, or that of one operation.
 fn of(record: &Record, filter: &str, operation: &str, column: &str) -> f64 {
     find(record, filter, operation).map_or(f64::NAN, |row| row.number(column))
 }
@@ -134,17 +134,18 @@ fn show(record: &Record) -> Vec<Piece> {
     let worse = PUBLISHED.iter().any(|published| change(published.filter, published) > 0.05);
     vec![
         Piece::Text(format!(
-            "Filters that fill {:.3} MiB (the paper's fill 192), at their planned load; the paper inserts into its own until one insert fails. \
-             The number behind @ is k for a promised rate of 2^-k. Bits per key against the published ones: classic {:+.1} %, \
-             semi-sorted {:+.1} %, Bloom {:+.1} %; walks that look ahead plan for a load of {:.3}, where 12.60 bits are a load of 0.952.{} \
-             In any number of slots, at the rate of the semi-sorted filter, Sorted takes {:+.1} % and dense {:+.1} % against it; at the \
-             rate of the classic one {:+.1} % and {:+.1} %.",
+            "Filters that fill {:.3} MiB (the paper's fill 192) at their planned load; the paper fills its \
+             filters until one insert fails. The number after @ is k for a promised rate of 2^-k. Bits per key \
+             compared with the published values: classic {:+.1} %, semi-sorted {:+.1} %, Bloom {:+.1} %. Our \
+             walks look ahead and plan for a load of {:.3}; the published 12.60 bits mean a load of 0.952.{} \
+             With any number of slots, Sorted differs by {:+.1} % and dense by {:+.1} % from the semi-sorted \
+             filter at its rate, and by {:+.1} % and {:+.1} % from the classic filter at its rate.",
             slots * contestants::SLOT_BITS as f64 / 8.0 / f64::from(1 << 20),
             change(classic.filter, classic),
             change(semisorted.filter, semisorted),
             change(bloom.filter, bloom),
             theory::planned_load(Kind::Classic(4)),
-            if worse { " Where that is more, the table is small and has slots to spare." } else { "" },
+            if worse { " Where that is more, the table is small and has spare slots." } else { "" },
             change("sorted@10", semisorted),
             change("sorted@10+dense", semisorted),
             change("sorted@9", classic),
@@ -152,16 +153,16 @@ fn show(record: &Record) -> Vec<Piece> {
         )),
         Piece::Table(table),
         Piece::Text(
-            "Inserts one by one, then all keys at once, on one thread; finds with half of the keys present. Published speeds are those that \
-             the authors' program reports for another machine, with filters filled until an insert fails: they show the order of \
-             magnitude and no more."
+            "Inserts one by one, then all keys at once, on one thread; finds with half of the keys present. \
+             The authors' program reports the published speeds for another machine, with filters filled until \
+             an insert fails, so they only show the order of magnitude."
                 .to_owned(),
         ),
     ]
 }
 
-/// No filter takes more than the published bits or has a rate above its promise, and ours are smaller. Small
-/// tables have some slots to spare, and few keys were asked for.
+/// Checks that no filter takes more than the published bits or exceeds its promised rate, and that ours are
+/// smaller. Small tables have some spare slots, and few keys are looked up in them.
 fn check(record: &Record) -> Result<(), String> {
     let small = of(record, "classic:4@9", "insert", "keys") < 1e6;
     let slack = if small { 1.015 } else { 1.0 };

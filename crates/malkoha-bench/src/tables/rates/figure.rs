@@ -6,7 +6,7 @@ use malkoha_figure::{Curve, Figure, Panel, Scale};
 use super::{View, is_loaded, kind, number, one_by_one, slices};
 
 impl View<'_> {
-    /// Lookups per second by rate. A filter has one colour, whichever way it is asked.
+    /// Draws lookups per second by rate. A filter has one colour, no matter how it is queried.
     pub(super) fn figure(&self) -> Figure {
         let shown = || self.filters.iter().copied().filter(|filter| !is_loaded(filter));
         let mut colours: Vec<&str> = shown().map(untyped).collect();
@@ -15,7 +15,7 @@ impl View<'_> {
             let colour = colours.iter().position(|known| *known == untyped(filter));
             self.curves(filter, colour.unwrap_or(0))
         };
-        // Somewhat more than the rates, or the last mark would stand at the edge of the picture.
+        // A little wider than the rates, or the last mark would be at the edge of the picture.
         let rates = self.rates.iter().map(|rate| number(rate));
         let (least, most) = rates.fold((1.0, 0.0), |(least, most), rate| (rate.min(least), rate.max(most)));
         let rates = Scale::logarithmic("rate of false positives", 10).between(least / 3.0, most * 3.0);
@@ -30,7 +30,7 @@ impl View<'_> {
         Figure::new([Group::Deletes, Group::Blocks, Group::Plain].map(panel).into())
     }
 
-    /// Rates and speeds of a filter that is asked in one way.
+    /// Returns the rates and speeds of a filter that is queried in one way.
     fn points(&self, filter: &str, operation: &str) -> Vec<(f64, f64)> {
         let point = |rate: &&str| {
             let row = self.row(filter, rate, operation)?;
@@ -52,7 +52,7 @@ impl View<'_> {
     }
 }
 
-/// Filters that share a panel. The speeds of groups differ so much that one scale would hide most of them.
+/// Filters that share a panel. The groups differ so much in speed that one scale would hide most of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
     Deletes,
@@ -61,7 +61,7 @@ enum Group {
 }
 
 impl Group {
-    /// The group of a filter.
+    /// Returns the group of a filter.
     fn of(filter: &str) -> Self {
         match kind(filter) {
             Some(Kind::Bloom) => Self::Plain,
@@ -82,7 +82,7 @@ impl Group {
     }
 }
 
-/// The name of the same filter as a `Filter`.
+/// Returns the name of the same filter as a `Filter`.
 fn untyped(filter: &str) -> &str {
     filter.strip_suffix("+typed").unwrap_or(filter)
 }

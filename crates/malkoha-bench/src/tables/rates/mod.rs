@@ -21,21 +21,21 @@ const RECORDS: [(&str, &str); 2] =
 const HEAD: &str = "\
 ## What a rate costs
 
-One thread. All tables of a section have about the same bytes, so a lower rate means fewer keys. Only `qfilter` can be \
-up to 1.4 times larger or smaller, for its slots are a power of two. Half of the keys looked up are present. `+typed` is \
-the same filter by its own type instead of `Filter`. A filter with only one rate stands under the lowest rate that it \
-meets.
+One thread. All tables of a section take about the same number of bytes, so a lower rate means fewer keys. Only \
+`qfilter` can be up to 1.4 times larger or smaller, because its number of slots is a power of two. Half of the keys \
+looked up are present. `+typed` is the same filter used through its own type instead of `Filter`. A filter that has \
+only one rate is listed under the lowest rate that it meets.
 
 ";
 
-const LEGEND: &str = "Lines with dots are our filters, whole for slices and broken for keys one by one. Broken lines \
-                      without dots are the same filters by their own types, rings are filters of others; both are \
-                      asked one by one.";
+const LEGEND: &str = "Lines with dots are our filters: solid for slices, dashed for keys one by one. Dashed \
+                      lines without dots are the same filters through their own types, and rings are filters \
+                      by other authors; both are queried one key at a time.";
 
-/// A rate of which fewer false positives were counted is not shown.
+/// A rate is not shown if fewer false positives than this were counted.
 const FEWEST_COUNTED: f64 = 10.0;
 
-/// The chapter and its figures; empty if no run behind it was made.
+/// Returns the chapter and its figures; both are empty if none of its runs was made.
 pub(super) fn chapter(folders: &Folders) -> Result<(String, Vec<Document>), Box<dyn Error>> {
     let (mut text, mut figures) = (String::new(), Vec::new());
     for (name, title) in RECORDS {
@@ -60,7 +60,7 @@ pub(super) fn chapter(folders: &Folders) -> Result<(String, Vec<Document>), Box<
     Ok((text, figures))
 }
 
-/// What people see of a run.
+/// Returns the tables of a run that people read.
 pub(crate) fn tables(record: &Record) -> Vec<Table> {
     let of_size = |view: &View<'_>| {
         let title = |table: Table| Table { title: format!("{} slots: {}", view.slots, table.title), ..table };
@@ -79,7 +79,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// One for each size of a record.
+    /// Returns one view for each size of a record.
     fn all(record: &'a Record) -> Vec<Self> {
         let of_size = |slots: &'a str| {
             let rows: Vec<_> = record.rows().filter(|row| row.is("slots", slots)).collect();
@@ -92,7 +92,7 @@ impl<'a> View<'a> {
         distinct(record.rows(), "slots").into_iter().map(of_size).collect()
     }
 
-    /// What was measured of a filter at a rate, if it was.
+    /// Returns the row of a filter at a rate, if it was measured.
     fn row(&self, filter: &str, rate: &str, operation: &str) -> Option<&Row<'a>> {
         self.rows.iter().find(|row| {
             row.text("filter") == filter && row.text("asked") == rate && row.text("operation") == operation
@@ -123,22 +123,26 @@ impl<'a> View<'a> {
                 |filter, rate| finds(filter, rate, "mkeys_per_s"),
             ),
             self.pivot(
-                "The same as shares of what the machine allows: of random lines for filters that read one line per \
-                 key, else of random pairs of lines",
+                "The same as shares of what the machine allows: random lines for filters that read one line \
+                 per key, random pairs of lines for the others",
                 &asked,
                 |filter, rate| finds(filter, rate, "fraction"),
             ),
-            self.pivot("Bits per key, and in brackets the measured rate where enough false positives came to count them", &asked, size),
             self.pivot(
-                "Million inserts per second, one by one, until the table is as full as planned. `+load0.95` ends at a \
-                 load of 0.95, as `cuckoofilter` does",
+                "Bits per key, and in brackets the measured rate where there were enough false positives to count",
+                &asked,
+                size,
+            ),
+            self.pivot(
+                "Million inserts per second, one by one, until the table reaches its planned load. `+load0.95` \
+                 stops at a load of 0.95, as `cuckoofilter` does",
                 &self.filters,
                 inserts,
             ),
         ]
     }
 
-    /// Filters by rates. Filters of which nothing is known are left out.
+    /// Tabulates filters by rates. Filters without any value are left out.
     fn pivot(&self, title: &str, filters: &[&str], cell: impl Fn(&str, &str) -> String) -> Table {
         let mut table = Table::new(title, &["filter"]);
         table.columns.extend(self.rates.iter().map(|rate| Rate(number(rate)).to_string()));
@@ -156,7 +160,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The names of the operations in records.
+/// Returns the name of the operation in records.
 fn one_by_one() -> String {
     Operation::Find { way: Way::OneByOne, percent: PRESENT, threads: 1 }.to_string()
 }
@@ -165,18 +169,18 @@ fn slices() -> String {
     Operation::Find { way: Way::Slice, percent: PRESENT, threads: 1 }.to_string()
 }
 
-/// The kind of one of our filters; none for those of others.
+/// Returns the kind of one of our filters, or `None` for a peer.
 fn kind(filter: &str) -> Option<Kind> {
     filter.split('+').next()?.parse().ok()
 }
 
-/// Ours come first, in the order of the record; peers follow in the order of their crate.
+/// Returns the sort key of a filter: ours first, in record order, then peers in the order of their crate.
 fn place_among_peers(filter: &str) -> usize {
     let peers = malkoha_bench_peers::at_rates();
     peers.iter().position(|offer| offer.name == filter).map_or(0, |at| at + 1)
 }
 
-/// Whether a filter is measured for its inserts: its lookups are those of the same filter at its planned load.
+/// Returns whether a filter is measured for its inserts only. Its lookups are those at the planned load.
 fn is_loaded(filter: &str) -> bool {
     filter.contains("+load")
 }
@@ -185,7 +189,7 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-/// Three digits.
+/// Formats a number with three digits.
 fn short(number: f64) -> String {
     let decimals = match number {
         _ if number < 10.0 => 2,
