@@ -52,7 +52,7 @@ fn compiled<W: Work>(work: W, avx2: Avx2) -> W::Output {
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 fn ask<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
-    // Whoever calls this has the features, and so the proof.
+    // The caller has these features, so the proof may be made here.
     Q::ask(of, hash, Avx2(()))
 }
 
@@ -108,7 +108,7 @@ impl Vectors for Avx2 {
     }
 }
 
-/// Eight numbers of six bits.
+/// Splits `bits` into eight numbers of six bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn six_bits_each(bits: u64) -> [__m256i; 2] {
@@ -117,7 +117,7 @@ fn six_bits_each(bits: u64) -> [__m256i; 2] {
         .map(|distances| _mm256_and_si256(_mm256_srlv_epi64(bits, distances), _mm256_set1_epi64x(63)))
 }
 
-/// A bit in each of eight words.
+/// Returns one bit in each of eight words.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bits_of_words(bits: u64) -> [__m256i; 2] {
@@ -147,8 +147,8 @@ fn bit_in_each_word(bits: u64) -> Block {
     block
 }
 
-/// (Words shifted to their bit and compared with 1 were two instructions fewer, of which the compiler, once it knew that
-/// all other bits are 0, made five more.)
+/// (To shift each word down to its bit and compare with 1 should save two instructions. But once the compiler knew
+/// that all other bits are 0, it emitted five more.)
 #[inline]
 #[target_feature(enable = "avx2")]
 fn has_bit_in_each_word(block: &[u64; BLOCK_WORDS], bits: u64) -> bool {
@@ -159,8 +159,8 @@ fn has_bit_in_each_word(block: &[u64; BLOCK_WORDS], bits: u64) -> bool {
     _mm256_testz_si256(missing, missing) == 1
 }
 
-/// In every word the bit is as many places beyond its first as the word is before the bit's; elsewhere that is no distance
-/// of a shift, of which nothing remains.
+/// Shifts a 1 in every word by the distance from the word's first bit to bit `at`. Only in the word of that bit is
+/// this below 64; in all others the shift leaves 0.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn set(block: &mut Block, at: u64) {
@@ -182,8 +182,8 @@ fn covers(block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
     low & high == 1
 }
 
-/// Seven numbers at a time, one in each 32-bit lane: its upper four bits choose one of the sixteen halves of
-/// words, its lower five a bit in there.
+/// Tests seven numbers at a time, one in each 32-bit lane: the upper four bits of a number choose one of the sixteen
+/// halves of words, the lower five a bit in it.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64; 2], count: u32) -> [u64; C] {
@@ -207,15 +207,15 @@ fn seven_missing_bits<const C: usize>(
     let numbers = _mm256_set1_epi64x(numbers.cast_signed());
     let low = _mm256_srlv_epi64(numbers, _mm256_setr_epi64x(0, 9, 18, 27));
     let high = _mm256_srlv_epi64(numbers, _mm256_setr_epi64x(36, 45, 54, 63));
-    // The lower half of every word; which number comes to lie in which lane is written below.
+    // The lower half of every word; `order` below gives the number in each lane.
     let low_halves = _mm256_shuffle_ps::<0b10_00_10_00>(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high));
     let lanes = _mm256_castps_si256(low_halves);
     let order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
-    // The eighth lane has no number.
+    // The eighth lane holds no number.
     let wanted = _mm256_cmpgt_epi32(_mm256_set1_epi32(count.min(7).cast_signed()), order);
     let bit = _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_and_si256(lanes, _mm256_set1_epi32(31)));
     let bit = _mm256_and_si256(bit, wanted);
-    // A permutation looks at three bits of an index, a blend at the sign.
+    // A permutation uses three bits of an index, a blend the sign.
     let half = _mm256_srli_epi32::<5>(lanes);
     let upper = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(lanes));
     let mut missing = [0; C];

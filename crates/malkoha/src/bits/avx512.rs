@@ -24,10 +24,10 @@ use super::drawn::{BlockTable, Blocks, FLIPS, STEP};
 use super::lanes::Lanes;
 use super::pair::Pair;
 
-/// Proof that the CPU has what `compiled` is compiled for: only `detect` makes one.
+/// Proof that the CPU has the features `compiled` is compiled for: only `detect` makes one.
 ///
-/// `VPOPCNTDQ` is what inserts with choices gain most from, 17 % (`docs/NOTEBOOK.md`, "Single keys of the Bloom family"). CPUs with AVX-512 and without it
-/// are those that run slower as long as they use 512 bits; they do with AVX2.
+/// Inserts with choices gain most from `VPOPCNTDQ`: 17 % (`docs/NOTEBOOK.md`, "Single keys of the Bloom family").
+/// CPUs with AVX-512 but without it are those that slow down while they use 512 bits; they get AVX2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512(());
 
@@ -49,21 +49,21 @@ impl Avx512 {
         unsafe { compiled(work, self) }
     }
 
-    /// Whether the block that a fraction draws has the bit in each word that the draw after the fraction names. For
-    /// code that is compiled for every CPU: a function of instructions that not every CPU has cannot be inlined there, and
-    /// around these thirteen the call is what takes time.
+    /// Returns whether the block that a fraction draws has the bit in each word that the draw after the fraction
+    /// names. This is for code that is compiled for every CPU: a function that needs special features cannot be
+    /// inlined there, and for these thirteen instructions the call would cost more than the work.
     ///
-    /// All of it in instructions, with named registers and its constants in memory: left to the compiler, ten
-    /// instructions of 43 more, for it had no registers left for the constants of the hash. Of the vectors that only AVX-512
-    /// has, so that nobody waits for those that others use to be cleared.
+    /// All of it is assembly, with named registers and constants in memory: the compiler's version was ten
+    /// instructions of 43 longer, because it had no registers left for the constants of the hash. It uses only vector
+    /// registers that AVX-512 adds, so that no code has to wait for the others to be cleared.
     #[inline(always)]
     #[cfg(not(target_feature = "avx512f"))]
     #[expect(clippy::unused_self, reason = "the proof that the CPU has these instructions")]
     pub(super) fn drawn_block_has_bits(self, blocks: Blocks<'_>, fraction: u64) -> bool {
         let missing: u64;
-        // SAFETY: the CPU has AVX-512F, AVX-512DQ and BMI2, as `self` proves; what is read are the constants and the eight
-        // words of the block that the fraction draws, which is below the number of blocks, for that is not 0; the
-        // registers that are written are named, and memory stays as it is.
+        // SAFETY: the CPU has AVX-512F, AVX-512DQ and BMI2, as `self` proves; it reads the constants and the eight
+        // words of the block that the fraction draws, whose index is below the number of blocks because that is not
+        // 0; all registers it writes are named, and it writes no memory.
         unsafe {
             asm!(
                 "mulx rax, rcx, {count}",
@@ -94,15 +94,15 @@ impl Avx512 {
         missing == 0
     }
 
-    /// Sets the bits of which `drawn_block_has_bits` asks, in the same way.
+    /// Sets the bits that `drawn_block_has_bits` tests, in the same way.
     #[inline(always)]
     #[cfg(not(target_feature = "avx512f"))]
     #[expect(clippy::unused_self, reason = "the proof that the CPU has these instructions")]
     pub(super) fn add_bits_to_drawn_block(self, table: &mut BlockTable, fraction: u64) {
         let blocks = table.all_mut();
-        // SAFETY: the CPU has AVX-512F and BMI2, as `self` proves; what is read are the constants, and what is read and
-        // written are the eight words of the block that the fraction draws, which is below the number of blocks, for that is
-        // not 0; the registers that are written are named.
+        // SAFETY: the CPU has AVX-512F and BMI2, as `self` proves; it reads the constants, and reads and writes the
+        // eight words of the block that the fraction draws, whose index is below the number of blocks because that is
+        // not 0; all registers it writes are named.
         unsafe {
             asm!(
                 "mulx rax, rcx, {count}",
@@ -132,7 +132,7 @@ impl Avx512 {
     }
 }
 
-/// What instructions in code for every CPU read, on cache lines of their own: a vector that lay on two was read in two.
+/// Constants of the assembly above, aligned to cache lines: a vector that crosses a line takes two reads.
 #[cfg(not(target_feature = "avx512f"))]
 #[repr(C, align(64))]
 struct Constants {
@@ -213,7 +213,7 @@ impl Vectors for Avx512 {
     }
 }
 
-/// Eight numbers of which the lowest six bits count.
+/// Returns eight numbers; only their lowest six bits count.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn six_bits_each(bits: u64) -> __m512i {
@@ -225,7 +225,7 @@ fn six_bits_each(bits: u64) -> __m512i {
 #[target_feature(enable = "avx512f")]
 fn bit_in_each_word(bits: u64) -> Block {
     let mut block = Block::default();
-    // A rotation, unlike a shift, looks at the lowest six bits of a distance only.
+    // A rotation, unlike a shift, uses only the lowest six bits of a distance.
     store(&mut block.0, _mm512_rolv_epi64(_mm512_set1_epi64(1), six_bits_each(bits)));
     block
 }
@@ -237,8 +237,8 @@ fn has_bit_in_each_word(block: &[u64; BLOCK_WORDS], bits: u64) -> bool {
     _mm512_testn_epi64_mask(rotated, _mm512_set1_epi64(1)) == 0
 }
 
-/// In every word the bit is as many places beyond its first as the word is before the bit's; elsewhere that is no distance
-/// of a shift, of which nothing remains.
+/// Shifts a 1 in every word by the distance from the word's first bit to bit `at`. Only in the word of that bit is
+/// this below 64; in all others the shift leaves 0.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn set(block: &mut Block, at: u64) {
@@ -256,8 +256,8 @@ fn covers(block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool {
     _mm512_test_epi64_mask(missing, missing) == 0
 }
 
-/// All numbers at once, one in each 32-bit lane: its upper four bits choose one of the sixteen halves of
-/// words, its lower five a bit in there.
+/// Tests all numbers at once, one in each 32-bit lane: the upper four bits of a number choose one of the sixteen
+/// halves of words, the lower five a bit in it.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64; 2], count: u32) -> [u64; C] {
@@ -269,7 +269,7 @@ fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64;
     let lanes = _mm512_permutex2var_epi32(first, order, second);
     let wanted = (1u16 << count) - 1;
     let bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(lanes, _mm512_set1_epi32(31)));
-    // A permutation looks at four bits of an index.
+    // A permutation uses four bits of an index.
     let half = _mm512_and_si512(_mm512_srli_epi32::<5>(lanes), _mm512_set1_epi32(15));
     let mut missing = [0; C];
     for (missing, block) in missing.iter_mut().zip(blocks) {
@@ -279,7 +279,7 @@ fn missing_bits<const C: usize>(blocks: [&[u64; BLOCK_WORDS]; C], numbers: [u64;
     missing
 }
 
-/// Positions are computed eight at a time, words are loaded one by one: CPUs gather them no faster.
+/// Computes eight positions at a time but loads the words one by one: a gather is no faster.
 #[inline]
 #[target_feature(enable = "avx512f")]
 #[expect(clippy::cast_possible_truncation, reason = "this target has 64 bits")]
@@ -289,16 +289,16 @@ fn missing_drawn(bits: NarrowBits<'_>, factors: [[u64; 2]; 8], count: u32) -> u6
     let mut numbers = [0; 8];
     store(&mut numbers, _mm512_srli_epi64::<6>(at));
     let words = numbers.map(|number| {
-        // SAFETY: a draw is below the number of bits, or 0 if there is none, and the words hold that many.
+        // SAFETY: a draw is below the number of bits, or 0 if there are none, and the words hold that many.
         unsafe { *bits.words().get_unchecked(number as usize) }
     });
-    // A rotation looks at the lowest six bits of a distance only.
+    // A rotation uses only the lowest six bits of a distance.
     let rotated = _mm512_rorv_epi64(load(&words), at);
     let missing = _mm512_testn_epi64_mask(rotated, _mm512_set1_epi64(1));
     u64::from(missing) & ((1 << count.min(8)) - 1)
 }
 
-/// `drawn::fold` of eight products, of four parts each.
+/// Computes `drawn::fold` of eight products, in four parts each.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn fold(a: __m512i, b: __m512i) -> __m512i {
@@ -313,11 +313,11 @@ fn fold(a: __m512i, b: __m512i) -> __m512i {
     _mm512_xor_si512(high, low)
 }
 
-/// `reduce::Narrow::last_draw` of eight fractions.
+/// Computes `reduce::Narrow::last_draw` of eight fractions.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn narrow_draws(fractions: __m512i, choices: u32) -> __m512i {
-    // In both halves of every word. (Were the upper ones known to be 0, the compiler would take the products of 64 bits,
+    // In both halves of every word. (If the compiler knew that the upper halves are 0, it would use 64-bit products,
     // which take three times as long on some CPUs.)
     let choices = _mm512_set1_epi32(choices.cast_signed());
     let upper = _mm512_mul_epu32(upper_halves(fractions), choices);
@@ -325,9 +325,8 @@ fn narrow_draws(fractions: __m512i, choices: u32) -> __m512i {
     _mm512_srli_epi64::<32>(_mm512_add_epi64(upper, _mm512_srli_epi64::<32>(lower)))
 }
 
-/// The upper half of every word in its lower half, for products that look at lower halves only. (Not by a shift: in
-/// that the compiler sees the product of 128 bits that this is a part of, and computes it in scalar code, one word after
-/// the other.)
+/// Moves the upper half of every word to its lower half, for products that use only lower halves. (With a shift, the
+/// compiler would recognise the 128-bit product that this is a part of, and compute it in scalar code, word by word.)
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn upper_halves(words: __m512i) -> __m512i {

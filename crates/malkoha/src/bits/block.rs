@@ -7,21 +7,20 @@
 //!          +----------+----------+----+----------+
 //! ```
 //!
-//! Every question is asked of all eight words, without branches, so that the compiler can ask it of several
-//! words at once.
+//! Every method looks at all eight words, without branches, so that the compiler can process several words at once.
 
 use super::words::LINE_BYTES;
 
-/// Words of a block.
+/// Words per block.
 pub(crate) const BLOCK_WORDS: usize = LINE_BYTES / 8;
 
-/// Bits of a block.
+/// Bits per block.
 pub(crate) const BLOCK_BITS: u32 = 512;
 
-/// Bits of a word of a block.
+/// Bits per word.
 pub(crate) const WORD_BITS: u32 = u64::BITS;
 
-/// Words of a block, for arithmetic with bits.
+/// Words per block, for arithmetic with bits.
 pub(crate) const WORDS: u32 = BLOCK_BITS / WORD_BITS;
 
 /// 512 bits.
@@ -35,25 +34,25 @@ impl Block {
         self.0[word_of(at)] |= 1 << (at % 64);
     }
 
-    /// Bit `at`, below 512: 1 or 0.
+    /// Returns bit `at`, below 512, as 1 or 0.
     #[cfg(test)]
     pub(crate) fn get(&self, at: u64) -> u64 {
         bit_of(&self.0, at)
     }
 
-    /// Whether all bits of `pattern` are set here.
+    /// Returns whether all bits of `pattern` are set here.
     #[inline(always)]
     pub(crate) fn covers(&self, pattern: &Self) -> bool {
         self.0.iter().zip(&pattern.0).fold(0, |missing, (word, bits)| missing | (bits & !word)) == 0
     }
 
-    /// Bits of `pattern` that are not set here.
+    /// Counts the bits of `pattern` that are not set here.
     #[inline(always)]
     pub(crate) fn missing(&self, pattern: &Self) -> u32 {
         self.0.iter().zip(&pattern.0).map(|(word, bits)| (bits & !word).count_ones()).sum()
     }
 
-    /// Set bits.
+    /// Counts the set bits.
     #[inline(always)]
     pub(crate) fn count(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
@@ -68,13 +67,13 @@ impl Block {
     }
 }
 
-/// Bit `at`, below 512, of the words of a block: 1 or 0.
+/// Returns bit `at`, below 512, of the words of a block as 1 or 0.
 #[inline(always)]
 pub(crate) const fn bit_of(block: &[u64; BLOCK_WORDS], at: u64) -> u64 {
     block[word_of(at)] >> (at % 64) & 1
 }
 
-/// The word that holds bit `at`. The remainder is never taken; it lets the compiler drop the bounds check.
+/// Returns the word that holds bit `at`. The remainder changes nothing; it lets the compiler drop the bounds check.
 #[inline(always)]
 const fn word_of(at: u64) -> usize {
     (at / 64) as usize % BLOCK_WORDS

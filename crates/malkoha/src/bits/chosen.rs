@@ -1,5 +1,5 @@
-//! A question about one key, and the function that answers it: chosen once for what is asked and the CPU it runs on, so
-//! that nothing has to be found out again for every key.
+//! A question about one key, and the function that answers it. The function is chosen once, for the question and the
+//! CPU, so that no lookup has to make the choice again.
 #![expect(unsafe_code, reason = "functions for a CPU that was asked")]
 
 use core::fmt;
@@ -8,25 +8,25 @@ use crate::key::KeyHash;
 
 use super::cpu::Vectors;
 
-/// A question about one key to a `T`. Compiled for every CPU of the family and for those with AVX2; all that it calls is
-/// `#[inline(always)]`, as in a [`Work`](super::cpu::Work).
+/// A question to a `T` about one key. It is compiled for every CPU of the family and for those with AVX2; everything
+/// it calls is `#[inline(always)]`, as in a [`Work`](super::cpu::Work).
 pub(crate) trait Question<T> {
     fn ask(of: &T, hash: KeyHash, vectors: impl Vectors) -> bool;
 }
 
-/// What a function is that answers a question to a `T`, for whichever CPU.
+/// The type of a function that answers a question to a `T`, for any CPU.
 pub(super) type Answer<T> = unsafe fn(&T, KeyHash) -> bool;
 
-/// The function that answers a question. To ask is one jump, without a branch before it.
+/// The function that answers a question. A call is one jump, with no branch before it.
 pub(crate) struct Chosen<T>(Answer<T>);
 
 impl<T> Chosen<T> {
-    /// A function that any CPU can run.
+    /// Wraps a function that any CPU can run.
     pub(crate) fn any(answer: fn(&T, KeyHash) -> bool) -> Self {
         Self(answer)
     }
 
-    /// A function that the CPU can run which this process runs on.
+    /// Wraps a function that the CPU of this process can run.
     ///
     /// # Safety
     ///
@@ -38,7 +38,8 @@ impl<T> Chosen<T> {
 
     #[inline(always)]
     pub(crate) fn ask(self, of: &T, hash: KeyHash) -> bool {
-        // SAFETY: the CPU has all features that the function is compiled for, as whoever made this has seen to.
+        // SAFETY: the CPU has all features that the function is compiled for: `any` takes functions for every CPU,
+        // and the caller of `new` guarantees it.
         unsafe { (self.0)(of, hash) }
     }
 }

@@ -1,8 +1,8 @@
 //! One source, compiled several times: for every CPU of the family, and for those with AVX2 or AVX-512.
 //!
-//! A [`Work`] is written once, over a [`Vectors`] that it is given. Where the compiler finds the vectors in
-//! plain loops by itself, nothing else is needed; where it does not, `Vectors` has a method, in portable code
-//! and in instructions. All of them give the same results, and tests compare them.
+//! A [`Work`] is written once, over a [`Vectors`] that it is given. Where the compiler vectorises plain loops by
+//! itself, nothing else is needed; where it does not, `Vectors` has a method, in portable code and in intrinsics. All
+//! versions give the same results, and tests compare them.
 
 use crate::key::KeyHash;
 use crate::key::draw::{Multiply, Whole};
@@ -15,37 +15,36 @@ use super::pair::Pair;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
-/// What a CPU does with all words of a block at once.
+/// Operations on all words of a block at once.
 pub trait Vectors: Copy {
-    /// The draws that are quickest for many fractions together.
+    /// The draws that are fastest for many fractions together.
     type Multiply: Multiply;
 
-    /// Two words, each shifted down by a number of bits below 64.
+    /// Shifts two words down, each by fewer than 64 bits.
     fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair;
 
-    /// Whether a lane of either word is zero.
+    /// Returns whether a lane of either word is zero.
     fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool;
-    /// Whether `missing_drawn` is quicker for eight bits together than for one after the other.
+    /// Whether `missing_drawn` is faster for eight bits together than for one after the other.
     const DRAWS_TOGETHER: bool;
 
-    /// A block with one bit in each word: bits 0 to 5 of `bits` say which in the first, 6 to 11 in the
-    /// second, and so on.
+    /// Returns a block with one bit in each word: bits 0 to 5 of `bits` are its number in the first word, 6 to 11 in
+    /// the second, and so on.
     fn bit_in_each_word(self, bits: u64) -> Block;
 
-    /// Whether all of these bits are set in `block`.
+    /// Returns whether all of these bits are set in `block`.
     fn has_bit_in_each_word(self, block: &[u64; BLOCK_WORDS], bits: u64) -> bool;
 
-    /// Sets bit `at`, below 512. (In a register: whoever reads a block as a vector waits until bits that were set in memory
-    /// have got there.)
+    /// Sets bit `at`, below 512. (In a register: a vector load stalls on bits that were just set in memory.)
     fn set(self, block: &mut Block, at: u64);
 
-    /// Whether all bits of `pattern` are set in `block`.
+    /// Returns whether all bits of `pattern` are set in `block`.
     fn covers(self, block: &[u64; BLOCK_WORDS], pattern: &Block) -> bool;
 
-    /// Not 0 for each of several blocks in which a bit is not set that the first `count` of fourteen numbers
-    /// name. Each word of `numbers` has seven of them, of nine bits, the first in its lowest bits. (Numbers
-    /// and not answers: of answers the compiler makes branches, and which block holds a key cannot be
-    /// foreseen.)
+    /// Returns a number for each of several blocks, 0 if and only if all bits are set that the first `count` of
+    /// fourteen numbers name. Each word of `numbers` has seven of them, of nine bits, the first in its lowest bits.
+    /// (Numbers and not `bool`s: the compiler turns those into branches, and which block holds a key cannot be
+    /// predicted.)
     fn missing_bits<const C: usize>(
         self,
         blocks: [&[u64; BLOCK_WORDS]; C],
@@ -53,12 +52,12 @@ pub trait Vectors: Copy {
         count: u32,
     ) -> [u64; C];
 
-    /// Not 0 if one of the first `count` of eight bits of a table is not set, those that the folded products
-    /// (`drawn::fold`) of these factors draw.
+    /// Returns 0 if and only if the first `count` of eight bits of a table are set. The folded products
+    /// (`drawn::fold`) of the factors draw the bits.
     #[inline(always)]
     fn missing_drawn(self, bits: NarrowBits<'_>, factors: [[u64; 2]; 8], count: u32) -> u64 {
         let mut all = 1;
-        // Mostly there are eight, and a number of turns that is known when this is compiled.
+        // Usually there are eight, and then the compiler knows the number of iterations.
         if count >= 8 {
             for factors in factors {
                 all &= bits.all().draw(fold(factors));
@@ -72,10 +71,10 @@ pub trait Vectors: Copy {
     }
 }
 
-/// Work that is worth compiling for several CPUs. All that it calls in its loops is `#[inline(always)]`: what
-/// is called and not inlined is compiled once, for every CPU.
+/// Work that is worth compiling for several CPUs. Everything it calls in its loops is `#[inline(always)]`: a function
+/// that is not inlined is compiled once, for every CPU.
 pub(crate) trait Work {
-    /// Whether it gains from vectors of 512 bits, a whole block, and is compiled for them too.
+    /// Whether the work gains from vectors of 512 bits, a whole block, and is compiled for them too.
     #[cfg_attr(
         not(target_arch = "x86_64"),
         expect(dead_code, reason = "other CPUs have one form of the code")
@@ -145,7 +144,7 @@ impl Vectors for Portable {
     }
 }
 
-/// The CPU that this runs on, asked once.
+/// The features of the CPU that this runs on, detected once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cpu {
     #[cfg(target_arch = "x86_64")]
@@ -164,7 +163,7 @@ impl Cpu {
         }
     }
 
-    /// This CPU, and the lesser ones that it could be.
+    /// Returns this CPU, and versions of it with fewer features.
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
         let cpu = Self::detect();
@@ -174,7 +173,7 @@ impl Cpu {
         vec![cpu]
     }
 
-    /// This CPU, if it has instructions that are better inlined than called.
+    /// Returns this CPU if it has instructions that are better inlined than called.
     pub(crate) fn inlined(self) -> Option<Inlined> {
         #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
         return self.avx512.map(Inlined);
@@ -185,7 +184,7 @@ impl Cpu {
         }
     }
 
-    /// The function that answers a question with what this CPU can do.
+    /// Returns the function that answers a question on this CPU.
     pub(crate) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = self.avx2 {
@@ -194,12 +193,12 @@ impl Cpu {
         Chosen::any(ask_portably::<T, Q>)
     }
 
-    /// Does work with what this CPU can do.
+    /// Runs the version of `work` for this CPU.
     #[inline(always)]
     pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         #[cfg(target_arch = "x86_64")]
         {
-            // The constant is asked first: where it says no, nothing is compiled for vectors of 512 bits.
+            // The constant comes first: where it is false, nothing is compiled for vectors of 512 bits.
             if W::WIDE
                 && let Some(avx512) = self.avx512
             {
@@ -218,13 +217,13 @@ impl Cpu {
     }
 }
 
-/// A question in portable code.
+/// Answers a question in portable code.
 fn ask_portably<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
     Q::ask(of, hash, Portable)
 }
 
-/// A CPU with instructions that are better inlined into code for every CPU than called. Where all code is for a CPU that has
-/// them, and on other kinds of CPUs, there is none.
+/// A CPU with instructions that are better inlined into code for every CPU than called. If all code is compiled for a
+/// CPU that has them, or for another architecture, this type has no value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inlined(
     #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))] avx512::Avx512,
@@ -232,7 +231,8 @@ pub(crate) struct Inlined(
 );
 
 impl Inlined {
-    /// Whether the block that a fraction draws has the bit in each word that the draw after the fraction names.
+    /// Returns whether the block that a fraction draws has the bit in each word that the draw after the fraction
+    /// names.
     #[inline(always)]
     pub(crate) fn drawn_block_has_bits(self, blocks: Blocks<'_>, fraction: u64) -> bool {
         #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
@@ -241,7 +241,7 @@ impl Inlined {
         match (self.0, blocks, fraction) {}
     }
 
-    /// Sets them.
+    /// Sets the bits that `drawn_block_has_bits` tests.
     #[inline(always)]
     pub(crate) fn add_bits_to_drawn_block(self, table: &mut BlockTable, fraction: u64) {
         #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
@@ -251,8 +251,7 @@ impl Inlined {
     }
 }
 
-/// Work in portable code, apart from its caller: inlined there, it would make callers save registers for a path that few
-/// CPUs take.
+/// Runs work in portable code, not inlined: otherwise callers would save registers for a path that few CPUs take.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 fn portable<W: Work>(work: W) -> W::Output {
@@ -267,7 +266,7 @@ mod tests {
     use crate::key::draw::last_draw;
     use crate::key::mix;
 
-    /// What vectors say of blocks, bit by bit.
+    /// Checks operations on blocks, bit by bit.
     struct Check;
 
     impl Work for Check {
@@ -310,7 +309,7 @@ mod tests {
         }
     }
 
-    /// What vectors say of bits that are drawn from a table, bit by bit.
+    /// Checks operations on bits that are drawn from a table, bit by bit.
     struct CheckDraws;
 
     impl Work for CheckDraws {

@@ -1,9 +1,9 @@
-//! Tables of which the fractions of a hash draw a block or a bit.
+//! Tables from which the fractions of a hash draw a block or a bit.
 //!
-//! A draw is below the number of choices whatever the fraction is (`reduce.rs`). So it is enough to ask once, when a
-//! table is made, whether its words hold all that can be drawn; a lookup asks no more. With the question a lookup
-//! of a single key in a blocked filter was six instructions of 36 longer: the length of the buffer, its comparison, and
-//! a stack for the panic.
+//! A draw is below the number of choices for every fraction (`reduce.rs`). So it is enough to check once, when a
+//! table is made, that its words hold all that can be drawn; lookups need no check. With one, a lookup of a single
+//! key in a blocked filter was six instructions of 36 longer: the length of the buffer, its comparison, and a stack
+//! for the panic.
 #![expect(unsafe_code, reason = "what was drawn lies inside, and need not be checked")]
 
 use crate::key::draw::last_draw;
@@ -11,9 +11,9 @@ use crate::key::draw::last_draw;
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block};
 use super::words::{Words, prefetch_line};
 
-/// Words as so many blocks.
+/// Words seen as blocks.
 ///
-/// The invariant: there is at least one block, and the words hold all of them. Words never change their number.
+/// The invariant: there is at least one block, and the words hold all of them. The number of words never changes.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockTable {
     blocks: usize,
@@ -21,11 +21,11 @@ pub(crate) struct BlockTable {
 }
 
 impl BlockTable {
-    /// Words as so many blocks; there may be more words.
+    /// Makes a table of `blocks` blocks; there may be more words.
     ///
     /// # Panics
     ///
-    /// If there are fewer, or if there is no block.
+    /// If there are too few words, or no blocks.
     #[expect(clippy::cast_possible_truncation, reason = "not more than there are words")]
     pub(crate) fn new(words: Words, blocks: u64) -> Self {
         assert!(
@@ -35,14 +35,14 @@ impl BlockTable {
         Self { blocks: blocks as usize, words }
     }
 
-    /// The blocks.
+    /// Returns the blocks.
     #[inline(always)]
     pub(crate) fn blocks(&self) -> Blocks<'_> {
         // SAFETY: there are that many chunks, by the invariant.
         Blocks(unsafe { self.words.as_chunks().0.get_unchecked(..self.blocks) })
     }
 
-    /// The words of the block that a fraction draws, to be written to.
+    /// Returns the words of the block that a fraction draws, mutable.
     #[inline(always)]
     pub(crate) fn draw_mut(&mut self, fraction: u64) -> &mut [u64; BLOCK_WORDS] {
         let number = draw(fraction, self.blocks);
@@ -51,7 +51,7 @@ impl BlockTable {
         unsafe { self.words.as_chunks_mut().0.get_unchecked_mut(number) }
     }
 
-    /// The words of all blocks, to be written to.
+    /// Returns the words of all blocks, mutable.
     #[inline(always)]
     #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
     pub(super) fn all_mut(&mut self) -> &mut [[u64; BLOCK_WORDS]] {
@@ -59,17 +59,17 @@ impl BlockTable {
         unsafe { self.words.as_chunks_mut().0.get_unchecked_mut(..self.blocks) }
     }
 
-    /// All words, also those beyond the last block.
+    /// Returns all words, including those beyond the last block.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// The same, to be written to.
+    /// Returns the same words, mutable.
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub(crate) fn bytes(&self) -> usize {
         self.words.bytes()
     }
@@ -80,20 +80,20 @@ impl BlockTable {
 pub(crate) struct Blocks<'a>(&'a [[u64; BLOCK_WORDS]]);
 
 impl<'a> Blocks<'a> {
-    /// The words of the block that a fraction draws.
+    /// Returns the words of the block that a fraction draws.
     #[inline(always)]
     pub(crate) fn draw(self, fraction: u64) -> &'a [u64; BLOCK_WORDS] {
         // SAFETY: a draw is below the number of blocks, which is not 0.
         unsafe { self.0.get_unchecked(draw(fraction, self.0.len())) }
     }
 
-    /// Asks the CPU to fetch it.
+    /// Prefetches what a fraction draws.
     #[inline(always)]
     pub(crate) fn prefetch(self, fraction: u64) {
         prefetch_line(core::ptr::from_ref(self.draw(fraction)).cast());
     }
 
-    /// The words of all of them.
+    /// Returns the words of each block.
     #[inline(always)]
     #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
     pub(super) fn all(self) -> &'a [[u64; BLOCK_WORDS]] {
@@ -105,26 +105,26 @@ impl<'a> Blocks<'a> {
         self.0.iter().map(|words| Block(*words))
     }
 
-    /// Their words.
+    /// Returns the words of all blocks.
     pub(crate) fn words(self) -> &'a [u64] {
         self.0.as_flattened()
     }
 
-    /// Their bits.
+    /// Returns the number of bits.
     pub(crate) fn bits(self) -> u64 {
         self.0.len() as u64 * u64::from(BLOCK_BITS)
     }
 
-    /// Their bytes.
+    /// Returns the number of bytes.
     #[inline(always)]
     pub(crate) fn bytes(self) -> usize {
         size_of_val(self.0)
     }
 }
 
-/// Words as so many bits.
+/// Words seen as bits.
 ///
-/// The invariant: the words hold all of them, and there is at least one word. Words never change their number.
+/// The invariant: the words hold all bits, and there is at least one word. The number of words never changes.
 #[derive(Clone, Debug)]
 pub(crate) struct BitTable {
     bits: u64,
@@ -132,17 +132,17 @@ pub(crate) struct BitTable {
 }
 
 impl BitTable {
-    /// Words as so many bits; there may be more words.
+    /// Makes a table of `bits` bits; there may be more words.
     ///
     /// # Panics
     ///
-    /// If there are fewer.
+    /// If there are too few words.
     pub(crate) fn new(words: Words, bits: u64) -> Self {
         assert!(bits.max(1).div_ceil(64) <= words.len() as u64, "words hold all bits");
         Self { bits, words }
     }
 
-    /// The bits.
+    /// Returns the bits.
     #[inline(always)]
     pub(crate) fn bits(&self) -> Bits<'_> {
         Bits { bits: self.bits, words: &self.words }
@@ -152,23 +152,23 @@ impl BitTable {
     #[inline(always)]
     pub(crate) fn set(&mut self, fraction: u64) {
         let at = last_draw(fraction, self.bits);
-        // SAFETY: a draw is below the number of bits, or 0 if there is none, and the words hold that many, by the
+        // SAFETY: a draw is below the number of bits, or 0 if there are none, and the words hold that many, by the
         // invariant.
         let word = unsafe { self.words.get_unchecked_mut(word_of(at)) };
         *word |= 1 << (at % 64);
     }
 
-    /// All words, also those beyond the last bit.
+    /// Returns all words, including those beyond the last bit.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// The same, to be written to.
+    /// Returns the same words, mutable.
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> usize {
         self.words.bytes()
@@ -183,30 +183,30 @@ pub(crate) struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// The bit that a fraction draws is the lowest of this; the others are not defined.
+    /// Returns the bit that a fraction draws as the lowest bit; the others are not defined.
     #[inline(always)]
     pub(crate) fn draw(self, fraction: u64) -> u64 {
         let at = last_draw(fraction, self.bits);
-        // SAFETY: a draw is below the number of bits, or 0 if there is none, and the words hold that many.
+        // SAFETY: a draw is below the number of bits, or 0 if there are none, and the words hold that many.
         let word = unsafe { self.words.get_unchecked(word_of(at)) };
         word >> (at % 64)
     }
 
-    /// Asks the CPU to fetch it.
+    /// Prefetches what a fraction draws.
     #[inline(always)]
     pub(crate) fn prefetch(self, fraction: u64) {
         let at = last_draw(fraction, self.bits);
         prefetch_line(self.words.as_ptr().wrapping_add(word_of(at)).cast());
     }
 
-    /// The same, if they are few enough for vectors.
+    /// Returns the same bits if they are few enough for vectors.
     #[inline(always)]
     pub(crate) fn narrow(self) -> Option<NarrowBits<'a>> {
         Some(NarrowBits { count: u32::try_from(self.bits).ok()?, words: self.words })
     }
 }
 
-/// The bits of a table that are not more than [`Narrow`](crate::key::draw::Narrow) can draw from. The words hold all of them,
+/// The bits of a table, few enough for [`Narrow`](crate::key::draw::Narrow) to draw from. The words hold all of them,
 /// and there is at least one word.
 #[derive(Clone, Copy, Debug)]
 pub struct NarrowBits<'a> {
@@ -221,14 +221,14 @@ impl<'a> NarrowBits<'a> {
         Bits { bits: u64::from(self.count), words: self.words }
     }
 
-    /// How many there are.
+    /// Returns the number of bits.
     #[inline(always)]
     #[cfg(target_arch = "x86_64")]
     pub(super) fn count(self) -> u32 {
         self.count
     }
 
-    /// The words that hold them.
+    /// Returns the words that hold the bits.
     #[inline(always)]
     #[cfg(target_arch = "x86_64")]
     pub(super) fn words(self) -> &'a [u64] {
@@ -236,26 +236,26 @@ impl<'a> NarrowBits<'a> {
     }
 }
 
-/// The word that holds bit `at` of a table.
+/// Returns the index of the word that holds bit `at` of a table.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
 const fn word_of(at: u64) -> usize {
     (at / 64) as usize
 }
 
-/// What a counter counts by from which words are drawn.
+/// The step of the counter that words are drawn from.
 pub(crate) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The bits in which the two factors of a drawn word differ.
 pub(crate) const FLIPS: u64 = 0xE703_7ED1_A0B4_28DB;
 
-/// The factors of the product of which the word with this counter is folded.
+/// Returns the two factors whose folded product is the word of this counter.
 #[inline(always)]
 pub(crate) const fn factors(counter: u64) -> [u64; 2] {
     [counter, counter ^ FLIPS]
 }
 
-/// The two halves of a product folded into one word.
+/// Folds the two halves of a product into one word.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the two halves of a product")]
 pub(crate) const fn fold([a, b]: [u64; 2]) -> u64 {

@@ -1,4 +1,4 @@
-//! Lanes: several equal fields side by side in one word, asked one question at once.
+//! Lanes: several fields of equal width side by side in one word, tested together.
 //!
 //! ```text
 //!   lane        2   |   1   |   0
@@ -8,10 +8,10 @@
 //!   (word - ones) & !word & highs       a borrow ripples out of a zero lane into its highest bit
 //! ```
 //!
-//! The borrow of a zero lane may run on into the lane above it and mark that lane too. So the mark of the
-//! *lowest* zero lane is always right, and there is a mark if and only if there is a zero lane; which other
-//! lanes are zero these marks do not tell. They answer "is there any" and "which is first"; where it matters
-//! which lanes are all of them, [`nonzero_marks`] tells for one operation more.
+//! The borrow of a zero lane may carry into the lane above it and mark that lane too. So the mark of the *lowest*
+//! zero lane is always right, and there is a mark if and only if there is a zero lane, but higher marks may be wrong.
+//! The marks answer "is there any" and "which is first"; [`nonzero_marks`] is exact for all lanes and takes one more
+//! operation.
 
 /// The lowest and the highest bit of every lane of a word.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Lanes {
     pub(crate) highs: u64,
 }
 
-/// The lowest bit of each of `lanes` lanes of `width` bits.
+/// Returns the lowest bit of each of `lanes` lanes of `width` bits.
 pub(crate) const fn ones(width: u32, lanes: u32) -> u64 {
     let mut word = 0;
     let mut lane = 0;
@@ -31,7 +31,7 @@ pub(crate) const fn ones(width: u32, lanes: u32) -> u64 {
     word
 }
 
-/// Marks the highest bit of the first zero lane, and perhaps of lanes above it; zero if no lane is zero.
+/// Marks the highest bit of the first zero lane, and perhaps of lanes above it; returns 0 if no lane is zero.
 ///
 /// `ones` comes from [`ones`], `highs` is `ones << (width - 1)`. Bits above the lanes do not matter.
 #[inline(always)]
@@ -39,16 +39,17 @@ pub(crate) const fn zero_marks(word: u64, ones: u64, highs: u64) -> u64 {
     word.wrapping_sub(ones) & !word & highs
 }
 
-/// Marks the highest bit of every lane that is not zero. Unlike [`zero_marks`] this is exact for all lanes,
-/// and takes one operation more.
+/// Marks the highest bit of every lane that is not zero. Unlike [`zero_marks`], it is exact for all lanes, and takes
+/// one more operation.
 #[inline(always)]
 pub(crate) const fn nonzero_marks(word: u64, ones: u64, highs: u64) -> u64 {
-    // Added to the bits below the highest, this carries into the highest unless they are all zero.
+    // Added to the bits below the highest bit, this carries into the highest bit unless they are all zero.
     let below = highs - ones;
     (((word & below) + below) | word) & highs
 }
 
-/// The lowest bit of the first zero lane, given the marks of lanes of `width` bits, of which there is one.
+/// Returns the lowest bit of the first zero lane, given the marks of lanes of `width` bits. There is at least one
+/// mark.
 #[inline(always)]
 pub(crate) const fn first(marks: u64, width: u32) -> u32 {
     marks.trailing_zeros() - (width - 1)

@@ -1,9 +1,9 @@
 //! Words, bit fields and lanes: the memory under every filter.
 //!
-//! Everything above this module is safe code. What it may rely on: [`Words`] is zeroed, aligned to a cache
-//! line and ends in spare words, so that a field that begins inside the table can always be read with one
-//! load; [`lanes`] are exact for the two questions they answer; a [`Block`] is one cache line;
-//! a [`Cpu`](cpu::Cpu) does the same work as any other, perhaps sooner.
+//! Everything above this module is safe code. It may rely on this: [`Words`] is zeroed, aligned to a cache line and
+//! ends in spare words, so that a field that begins inside the table can always be read with one load; [`lanes`] are
+//! exact for the two questions they answer; a [`Block`] is one cache line; every [`Cpu`](cpu::Cpu) gives the same
+//! results, some of them faster.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

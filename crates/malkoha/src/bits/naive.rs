@@ -12,7 +12,7 @@ pub(crate) fn write(bits: &mut [bool], at: u64, width: u32, value: u64) {
     }
 }
 
-/// The index of the first lane of `width` bits that is zero, looking at `lanes` lanes.
+/// Returns the index of the first of `lanes` lanes of `width` bits that is zero.
 pub(crate) fn first_zero_lane(word: u64, width: u32, lanes: u32) -> Option<u32> {
     (0..lanes).find(|lane| word >> (lane * width) & (u64::MAX >> (64 - width)) == 0)
 }

@@ -1,8 +1,9 @@
-//! Two words, on which a CPU works at once: those of the two places of a key.
+//! Two words that are processed together: those of the two places of a key.
 //!
-//! On x86-64 a pair is a vector, which every CPU of the family has. This is less for the number of instructions than
-//! for the room in the CPU: a lookup is one long chain of multiplications, and more keys are under way at a time if the
-//! end of their chains waits with the vectors, in a queue of its own (`docs/NOTEBOOK.md`, "What bounds a single lookup").
+//! On x86-64 a pair is a vector, which every CPU of the family has. The gain is less in the number of instructions
+//! than in the room inside the CPU: a lookup is one long chain of multiplications, and more keys are in flight if the
+//! ends of their chains wait with the vectors, in a separate queue (`docs/NOTEBOOK.md`, "What bounds a single
+//! lookup").
 
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "instructions that every CPU of the family has")]
@@ -33,7 +34,7 @@ mod imp {
             Self(sse2!(_mm_set_epi64x(high.cast_signed(), low.cast_signed())))
         }
 
-        /// The same word twice.
+        /// Returns the same word twice.
         #[inline(always)]
         pub(crate) fn both(word: u64) -> Self {
             Self(sse2!(_mm_set1_epi64x(word.cast_signed())))
@@ -59,7 +60,7 @@ mod imp {
             Self(sse2!(_mm_and_si128(self.0, other.0)))
         }
 
-        /// The products of the lower halves of the words.
+        /// Multiplies the lower halves of the words.
         #[inline(always)]
         pub(crate) fn times(self, other: Self) -> Self {
             Self(sse2!(_mm_mul_epu32(self.0, other.0)))
@@ -70,26 +71,26 @@ mod imp {
             Self(sse2!(_mm_srli_epi64::<BY>(self.0)))
         }
 
-        /// Both words shifted down by a number of bits below 64.
+        /// Shifts both words down by fewer than 64 bits.
         #[inline(always)]
         pub(crate) fn shifted_down_by(self, by: u64) -> Self {
             Self(sse2!(_mm_srl_epi64(self.0, _mm_cvtsi64_si128(by.cast_signed()))))
         }
 
-        /// Both words shifted up by a number of bits below 64.
+        /// Shifts both words up by fewer than 64 bits.
         #[inline(always)]
         pub(crate) fn shifted_up_by(self, by: u64) -> Self {
             Self(sse2!(_mm_sll_epi64(self.0, _mm_cvtsi64_si128(by.cast_signed()))))
         }
 
-        /// The marks of `zero_marks`, and bits that are none.
+        /// Returns the marks of `zero_marks`, with other bits that are not marks.
         #[inline(always)]
         pub(in crate::bits) fn loose_marks(self, ones: u64) -> Self {
             let less = sse2!(_mm_sub_epi64(self.0, Self::both(ones).0));
             Self(sse2!(_mm_andnot_si128(self.0, less)))
         }
 
-        /// Whether a lane of either word is zero.
+        /// Returns whether a lane of either word is zero.
         #[inline(always)]
         pub(crate) fn has_zero_lane(self, lanes: Lanes) -> bool {
             let marks = sse2!(_mm_and_si128(self.loose_marks(lanes.ones).0, Self::both(lanes.highs).0));
@@ -114,7 +115,7 @@ mod imp {
             Self(words)
         }
 
-        /// The same word twice.
+        /// Returns the same word twice.
         #[inline(always)]
         pub(crate) fn both(word: u64) -> Self {
             Self([word; 2])
@@ -145,7 +146,7 @@ mod imp {
             self.zip(other, |one, other| one & other)
         }
 
-        /// The products of the lower halves of the words.
+        /// Multiplies the lower halves of the words.
         #[inline(always)]
         pub(crate) fn times(self, other: Self) -> Self {
             self.zip(other, |one, other| u64::from(one as u32) * u64::from(other as u32))
@@ -156,19 +157,19 @@ mod imp {
             Self(self.0.map(|word| word >> BY))
         }
 
-        /// Both words shifted down by a number of bits below 64.
+        /// Shifts both words down by fewer than 64 bits.
         #[inline(always)]
         pub(crate) fn shifted_down_by(self, by: u64) -> Self {
             Self(self.0.map(|word| word >> by))
         }
 
-        /// Both words shifted up by a number of bits below 64.
+        /// Shifts both words up by fewer than 64 bits.
         #[inline(always)]
         pub(crate) fn shifted_up_by(self, by: u64) -> Self {
             Self(self.0.map(|word| word << by))
         }
 
-        /// Whether a lane of either word is zero.
+        /// Returns whether a lane of either word is zero.
         #[inline(always)]
         pub(crate) fn has_zero_lane(self, lanes: Lanes) -> bool {
             let [low, high] = self.0.map(|word| zero_marks(word, lanes.ones, lanes.highs));
@@ -187,7 +188,7 @@ mod tests {
     use crate::bits::naive;
     use crate::key::mix;
 
-    /// Pairs against words, one lane at a time.
+    /// Compares pairs with words, one lane at a time.
     struct Check;
 
     impl Work for Check {
@@ -200,7 +201,7 @@ mod tests {
                 let (width, shifts) = (1 + (seed % 16) as u32, [seed % 8, seed / 8 % 8]);
                 let lanes = 57 / width;
                 let ones = ones(width, lanes);
-                // Sparse words, of which some have lanes that are zero.
+                // Sparse words, some with zero lanes.
                 let words = [mix(seed) | mix(!seed), mix(seed << 20) | mix(seed << 40)];
                 let others = [mix(seed + 7) & mix(seed + 8) & words[0], mix(seed + 9) & words[1]];
                 let shifted = [words[0] >> shifts[0], words[1] >> shifts[1]];

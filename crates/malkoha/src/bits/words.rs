@@ -7,8 +7,8 @@
 //!          +----------------+----------------+----+----------------+--------+--------+
 //! ```
 //!
-//! The spare words let every field be read by one load of 8 bytes from the byte it begins in, without asking
-//! how far it reaches. Large buffers lie on 2 MiB pages where the system has them.
+//! The spare words let every field be read by one load of 8 bytes from the byte it begins in, with no check of where
+//! it ends. Large buffers use 2 MiB pages where the system has them.
 #![expect(
     unsafe_code,
     reason = "chosen alignment and pages, loads across words, words as bytes, and prefetching"
@@ -24,7 +24,7 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::error::Error;
 
-/// Bytes of a cache line, and the alignment of every table.
+/// Bytes per cache line, and the alignment of every table.
 pub(crate) const LINE_BYTES: usize = 64;
 
 /// Bytes of a large page.
@@ -36,16 +36,16 @@ const SPARE: u64 = 2;
 /// Bytes of one load.
 const LOAD_BYTES: usize = 8;
 
-/// The widest field that one load has wherever in its first byte the field begins.
+/// The widest field that one load always holds, at whichever bit of its first byte the field begins.
 pub(crate) const SURE_BITS: u32 = 57;
 
-/// A bit that lies in the last byte of a load, counted from the bit that is loaded, wherever in its byte that is.
+/// A bit that always lies in the last byte of a load, counted from the bit where the field begins.
 pub(crate) const LAST_BYTE: u32 = 56;
 
-/// How many fields are read together.
+/// The number of fields that are read together.
 pub(crate) const ROW: usize = 64;
 
-/// A fixed number of words, zero at birth.
+/// A fixed number of words, initially zero.
 pub struct Words {
     first: NonNull<u64>,
     len: usize,
@@ -54,34 +54,34 @@ pub struct Words {
     memory: Memory,
 }
 
-/// Who gives the memory back.
+/// How the memory is freed.
 enum Memory {
-    /// This type's `Drop`.
+    /// By the `Drop` of this type.
     Heap,
-    /// The mapping's own.
+    /// By the `Drop` of the mapping.
     Mapped { _map: MmapMut },
-    /// The mapping of a file, which may hold more than these words. They are only read.
+    /// By the mapping of a file, which may hold more than these words. They are only read.
     #[cfg_attr(not(target_endian = "little"), expect(dead_code, reason = "there maps are refused"))]
     File { _map: Arc<Mmap> },
-    /// Nobody: this buffer is about to vanish.
+    /// Not at all: this buffer is about to be dropped.
     Nobody,
-    /// The buffer that this one is a part of, whose words nobody reads or writes but through its parts.
+    /// By the buffer that this one is a part of, whose words are read and written only through its parts.
     Part { whole: Arc<Words> },
 }
 
 impl Words {
-    /// The number of bytes that a buffer for `bits` bits occupies: whole cache lines, spare words included.
+    /// Returns the bytes that a buffer for `bits` bits occupies: whole cache lines, spare words included.
     pub(crate) const fn bytes_for(bits: u64) -> u64 {
         let words = bits.div_ceil(64) + SPARE;
         words.div_ceil(LINE_BYTES as u64 / 8) * LINE_BYTES as u64
     }
 
-    /// The most bits that a buffer of at most `bytes` bytes has, perhaps 0; `None` if too many to count.
+    /// Returns the most bits that a buffer of at most `bytes` bytes holds, perhaps 0; `None` if the number overflows.
     pub(crate) const fn bits_in(bytes: u64) -> Option<u64> {
         (bytes / LINE_BYTES as u64 * (LINE_BYTES as u64 / 8)).saturating_sub(SPARE).checked_mul(64)
     }
 
-    /// A zeroed buffer for `bits` bits. Large ones are mapped, aligned to large pages, and ask for them.
+    /// Allocates a zeroed buffer for `bits` bits. Large buffers are mapped, aligned to large pages, and request them.
     pub(crate) fn zeroed(bits: u64) -> Result<Self, Error> {
         let bytes = Self::bytes_for(bits);
         usize::try_from(bytes)
@@ -90,7 +90,7 @@ impl Words {
             .ok_or(Error::Allocation { bytes })
     }
 
-    /// The buffer of `len` words from `first` on, which are readable as long as `memory` lives.
+    /// Makes a buffer of the `len` words from `first` on, which are readable as long as `memory` lives.
     fn new(first: NonNull<u64>, len: usize, memory: Memory) -> Self {
         Self { first, len, loads: (8 * len).saturating_sub(LOAD_BYTES - 1), memory }
     }
@@ -105,9 +105,9 @@ impl Words {
     }
 
     fn mapped(size: usize) -> Option<Self> {
-        // A page more than needed, so that the buffer can begin where a large page begins.
+        // One page more than needed, so that the buffer can begin on a large page.
         let mut map = MmapOptions::new().len(size.checked_add(PAGE_BYTES)?).map_anon().ok()?;
-        // The pages are a wish: without them the buffer is slower and otherwise the same.
+        // A hint: without large pages the buffer is slower and otherwise the same.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
         let begin = map.as_ptr().align_offset(PAGE_BYTES);
@@ -115,11 +115,10 @@ impl Words {
         Some(Self::new(first, size / 8, Memory::Mapped { _map: map }))
     }
 
-    /// The buffer that a file holds from byte `begin` on, `bytes` long; `None` if the file is shorter, or if
-    /// the words would not begin where a cache line begins. Little-endian machines only: the words are the
-    /// bytes.
+    /// Returns the buffer of `bytes` bytes that a file holds from byte `begin` on; `None` if the file is shorter, or
+    /// if the words would not begin on a cache line. Little-endian machines only: the words are the bytes.
     ///
-    /// Such a buffer must not be written to: whoever asks for one keeps it behind shared references.
+    /// Such a buffer must not be written to: the caller keeps it behind shared references.
     #[cfg(target_endian = "little")]
     pub(crate) fn in_file(map: Arc<Mmap>, begin: usize, bytes: usize) -> Option<Self> {
         let content = map.get(begin..begin.checked_add(bytes)?)?;
@@ -130,8 +129,7 @@ impl Words {
         Some(Self::new(first, bytes / 8, Memory::File { _map: map }))
     }
 
-    /// Takes the buffer apart before each of these words, which ascend. The parts can go to different
-    /// threads.
+    /// Splits the buffer before each of the words `cuts`, which ascend. The parts can go to different threads.
     ///
     /// # Panics
     ///
@@ -151,7 +149,7 @@ impl Words {
             .collect()
     }
 
-    /// Puts the parts of a buffer together again.
+    /// Joins the parts of a buffer.
     ///
     /// # Panics
     ///
@@ -168,13 +166,13 @@ impl Words {
         whole.and_then(Arc::into_inner).expect("all parts of one buffer come together")
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub(crate) fn bytes(&self) -> usize {
         self.len * 8
     }
 
-    /// The bits from bit `at` on, lowest first: as many as the 8 bytes have that begin with the byte of that bit.
-    /// Those are 64 where a byte begins, and at least [`SURE_BITS`].
+    /// Returns the bits from bit `at` on, lowest first, to the end of the 8 bytes that begin with the byte of that
+    /// bit: 64 bits if `at` is the first bit of a byte, and at least [`SURE_BITS`].
     ///
     /// # Panics
     ///
@@ -185,7 +183,7 @@ impl Words {
         word >> shift
     }
 
-    /// [`load`](Self::load) before the shift: what was loaded, and by how much it is to be shifted down.
+    /// Does [`load`](Self::load) without the shift: returns the loaded word and the distance to shift it down.
     #[inline(always)]
     pub(crate) fn load_one(&self, at: u64) -> (u64, u64) {
         if cfg!(target_endian = "big") {
@@ -197,7 +195,7 @@ impl Words {
         (unsafe { self.bytes_at(byte) }, u64::from(shift))
     }
 
-    /// The same of two fields.
+    /// Does the same for two fields.
     #[inline(always)]
     pub(crate) fn load_two(&self, first: u64, second: u64) -> ([u64; 2], [u64; 2]) {
         if cfg!(target_endian = "big") {
@@ -207,7 +205,7 @@ impl Words {
         (self.load_two_at(first, second), [u64::from(first_shift), u64::from(second_shift)])
     }
 
-    /// The 64 bits of two fields that begin with a byte.
+    /// Returns the 64 bits from each of two bytes on.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: held against the end before")]
     pub(crate) fn load_two_bytes(&self, first: u64, second: u64) -> [u64; 2] {
@@ -222,7 +220,7 @@ impl Words {
 
     #[inline(always)]
     fn load_two_at(&self, first: usize, second: usize) -> [u64; 2] {
-        // Two branches, which are never taken, are less for a CPU than to find the larger of the two.
+        // Two branches that are never taken cost less than finding the larger of the two.
         assert!(first < self.loads && second < self.loads, "fields begin inside the buffer");
         // SAFETY: `first` is below `self.loads`, as asserted.
         let first = unsafe { self.bytes_at(first) };
@@ -231,15 +229,15 @@ impl Words {
         [first, second]
     }
 
-    /// [`load`](Self::load) for a row of bits. A plain loop without a branch: with the instructions for it, a
-    /// compiler reads several fields at once.
+    /// Does [`load`](Self::load) for a row of bits. A plain loop without a branch: on a CPU with the instructions, it
+    /// reads several fields at once.
     #[inline(always)]
     pub(crate) fn load_row(&self, at: &[u64; ROW]) -> [u64; ROW] {
         if cfg!(target_endian = "big") {
             return at.map(|at| self.load_words(at));
         }
         let last = at.iter().fold(0, |last, at| last.max(*at));
-        // Compared before it is cut to the width of an address, or it would not be the last any more.
+        // Compared before it is truncated to the width of an address: after that it might not be the last.
         assert!(last / 8 < self.loads as u64, "all fields begin inside the buffer");
         let mut fields = [0; ROW];
         for (field, at) in fields.iter_mut().zip(at) {
@@ -250,7 +248,7 @@ impl Words {
         fields
     }
 
-    /// The bytes from `byte` on as a little-endian number.
+    /// Reads the bytes from `byte` on as a little-endian number.
     ///
     /// # Safety
     ///
@@ -264,8 +262,8 @@ impl Words {
         u64::from_le_bytes(unsafe { from.cast::<[u8; LOAD_BYTES]>().read() })
     }
 
-    /// Among the bits that [`load`](Self::load) has, puts `bits` where `mask` is. Neither has bits that `load` has
-    /// not.
+    /// Replaces the bits in `mask`, of those that [`load`](Self::load) returns, by `bits`. Neither has bits beyond
+    /// that load.
     #[inline(always)]
     pub(crate) fn store(&mut self, at: u64, mask: u64, bits: u64) {
         debug_assert!(bits & !mask == 0, "the bits are in their mask");
@@ -282,7 +280,7 @@ impl Words {
         unsafe { self.put_bytes_at(byte, new) };
     }
 
-    /// Writes back what [`load_one`](Self::load_one) loaded at a bit and was then changed. Nothing else may have
+    /// Writes back a changed word that [`load_one`](Self::load_one) loaded at the same bit. Nothing else may have
     /// changed in between.
     #[inline(always)]
     pub(crate) fn store_back(&mut self, at: u64, word: u64) {
@@ -295,7 +293,7 @@ impl Words {
         unsafe { self.put_bytes_at(byte, word) };
     }
 
-    /// Writes bytes from `byte` on as a little-endian number.
+    /// Writes a little-endian number to the bytes from `byte` on.
     ///
     /// # Safety
     ///
@@ -305,8 +303,8 @@ impl Words {
         debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
         // SAFETY: below `self.loads` is inside the buffer.
         let to = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
-        // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are writable, by `&mut self` and by nobody else;
-        // an array of bytes needs no alignment. Buffers in files are never reached by `&mut`, as in `deref_mut`.
+        // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are writable, and `&mut self` is exclusive; an array
+        // of bytes needs no alignment. Buffers in files are never reached by `&mut`, as in `deref_mut`.
         unsafe { to.cast::<[u8; LOAD_BYTES]>().write(number.to_le_bytes()) };
     }
 
@@ -333,15 +331,15 @@ impl Words {
         }
     }
 
-    /// The 64 bits from bit `at` on, by whole words: for fields that one load does not have, and for machines
-    /// that keep the bytes of a word in the other order.
+    /// Returns the 64 bits from bit `at` on, by whole words: for fields wider than one load, and for big-endian
+    /// machines.
     fn load_words(&self, at: u64) -> u64 {
         let (word, shift) = split::<64>(at);
-        // The second shift is done in two parts because shifting by 64 is not defined.
+        // The second shift is split in two because a shift by 64 is not defined.
         self[word] >> shift | (self[word + 1] << 1) << (63 - shift)
     }
 
-    /// Puts `bits` where `mask` is among the 64 bits from bit `at` on, by whole words.
+    /// Replaces the bits in `mask`, of the 64 bits from bit `at` on, by `bits`, by whole words.
     fn store_words(&mut self, at: u64, mask: u64, bits: u64) {
         let (word, shift) = split::<64>(at);
         self[word] = (self[word] & !(mask << shift)) | (bits << shift);
@@ -351,17 +349,17 @@ impl Words {
         }
     }
 
-    /// The words that a range of bits is, for ranges of whole words.
+    /// Returns the words of a range of bits that begins and ends with a word.
     #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
     pub(crate) fn words(&self, bits: Range<u64>) -> &[u64] {
         debug_assert!(bits.start.is_multiple_of(64) && bits.end.is_multiple_of(64), "the range is words");
         &self[(bits.start / 64) as usize..(bits.end / 64) as usize]
     }
 
-    /// Asks the CPU to fetch the cache line that holds bit `at`. Never faults; a hint and nothing more.
+    /// Prefetches the cache line that holds bit `at`. Only a hint; never faults.
     ///
-    /// Into the second-level cache: there a CPU can wait for more lines at a time than in the first, on the
-    /// machine where this was measured for twice as many.
+    /// It goes to the second-level cache, which can wait for more lines at a time than the first level: twice as many
+    /// on the machine where this was measured.
     #[inline(always)]
     pub(crate) fn prefetch(&self, at: u64) {
         let (word, _) = split::<64>(at);
@@ -369,34 +367,34 @@ impl Words {
     }
 }
 
-/// Whether a table of so many bytes stays in the cache, so that nothing is gained by asking for its memory beforehand: a
-/// second-level cache holds it, and lookups that follow each other hide its delay.
+/// Returns whether a table of this size stays in the cache, so that prefetching gains nothing: a second-level cache
+/// holds it, and consecutive lookups hide its latency.
 #[inline(always)]
 pub(crate) const fn stays_in_cache(bytes: usize) -> bool {
     bytes <= 1 << 20
 }
 
-/// The bytes of words, in the order in which this machine keeps them.
+/// Returns the bytes of words, in native byte order.
 pub(crate) fn bytes_of(words: &[u64]) -> &[u8] {
     // SAFETY: the bytes of initialised words are initialised, there are eight to a word, and bytes need no
     // alignment.
     unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }
 
-/// The same, to be written to.
+/// Returns the same bytes, mutable.
 pub(crate) fn bytes_of_mut(words: &mut [u64]) -> &mut [u8] {
-    // SAFETY: as in `bytes_of`; whatever bytes are written are valid words; and the words are borrowed mutably for as
-    // long as their bytes are.
+    // SAFETY: as in `bytes_of`; any bytes are valid words; and the words are borrowed mutably for as long as their
+    // bytes are.
     unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 
-/// Writes to every page of words that are zero, so that the system finds memory for them now.
+/// Writes to every page of words that are zero, so that the system allocates their memory now.
 pub(crate) fn touch_pages(words: &mut [u64]) {
     const SMALLEST_PAGE: usize = 4096;
     words.iter_mut().step_by(SMALLEST_PAGE / 8).for_each(|word| *word = core::hint::black_box(0));
 }
 
-/// Asks the CPU to fetch the cache line at an address. Never faults; a hint and nothing more.
+/// Prefetches the cache line at an address. Only a hint; never faults.
 #[inline(always)]
 pub(super) fn prefetch_line(address: *const i8) {
     #[cfg(target_arch = "x86_64")]
@@ -409,14 +407,14 @@ pub(super) fn prefetch_line(address: *const i8) {
     let _ = address;
 }
 
-/// The index of the unit of `BITS` bits that holds bit `at`, and the bit within it.
+/// Returns the index of the unit of `BITS` bits that holds bit `at`, and the bit within it.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
 const fn split<const BITS: u64>(at: u64) -> (usize, u32) {
     ((at / BITS) as usize, (at % BITS) as u32)
 }
 
-/// The lowest `width` bits set, `width` from 1 to 64.
+/// Returns a word with the lowest `width` bits set, `width` from 1 to 64.
 #[inline(always)]
 pub(crate) const fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width)
@@ -427,8 +425,8 @@ impl Deref for Words {
 
     #[inline(always)]
     fn deref(&self) -> &[u64] {
-        // SAFETY: `first` points to `len` initialised words that this value owns, or that lie in a file which
-        // it keeps mapped.
+        // SAFETY: `first` points to `len` initialised words that this value owns, or that lie in a file that it keeps
+        // mapped.
         unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }
@@ -437,8 +435,8 @@ impl DerefMut for Words {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u64] {
         debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
-        // SAFETY: as in `deref`, and `&mut self` makes this the only reference. Buffers in files, which must
-        // not be written to, are never reached by `&mut`: `store::Mapped` has them and offers none.
+        // SAFETY: as in `deref`, and `&mut self` makes this the only reference. Buffers in files, which must not be
+        // written to, are never reached by `&mut`: `store::Mapped` owns them and offers none.
         unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
     }
 }
@@ -472,7 +470,7 @@ impl Drop for Words {
         if matches!(self.memory, Memory::Heap) {
             let layout =
                 Layout::from_size_align(self.len * 8, LINE_BYTES).expect("a layout that was allocated");
-            // SAFETY: `first` came from `alloc_zeroed` with this very layout and is not used again.
+            // SAFETY: `first` came from `alloc_zeroed` with this layout and is not used again.
             unsafe { dealloc(self.first.as_ptr().cast(), layout) };
         }
     }
