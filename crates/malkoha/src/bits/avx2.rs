@@ -147,6 +147,8 @@ fn bit_in_each_word(bits: u64) -> Block {
     block
 }
 
+/// Tests the bits of `bits_of_words`.
+///
 /// (To shift each word down to its bit and compare with 1 should save two instructions. But once the compiler knew
 /// that all other bits are 0, it emitted five more.)
 #[inline]

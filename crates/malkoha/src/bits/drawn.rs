@@ -100,7 +100,7 @@ impl<'a> Blocks<'a> {
         self.0
     }
 
-    /// All of them.
+    /// Returns an iterator over the blocks.
     pub(crate) fn iter(self) -> impl Iterator<Item = Block> + use<'a> {
         self.0.iter().map(|words| Block(*words))
     }
@@ -215,7 +215,7 @@ pub struct NarrowBits<'a> {
 }
 
 impl<'a> NarrowBits<'a> {
-    /// All of them.
+    /// Returns the same bits without the limit.
     #[inline(always)]
     pub(crate) fn all(self) -> Bits<'a> {
         Bits { bits: u64::from(self.count), words: self.words }
