@@ -1,8 +1,8 @@
-//! Looking at a table that came from a file, as strictly as if an enemy had written it.
+//! Checks a table that came from a file as strictly as if an attacker had written it.
 //!
-//! A tag that no key has would send a walk to places outside the table. So every slot is looked at before a
-//! filter is given away: several at a time, and by all processors, because a file should open as quickly as
-//! it can be read, and one by one only where something is wrong, to say what.
+//! A tag that no key has would send a walk to places outside the table. So every slot is checked before the caller
+//! gets a filter: several at a time and on all processors, because a file should open as fast as it can be read. Only
+//! where something is wrong are slots checked one by one, to report what.
 
 use core::ops::Range;
 
@@ -17,24 +17,24 @@ use super::quadruples::{NUMBER_BITS, QUADRUPLES, decode};
 use super::sorted::SortedBuckets;
 use super::tag::Tag;
 
-/// Words, or sorted buckets, that are looked at before anything is decided.
+/// Words, or sorted buckets, that are checked as one block.
 const BLOCK_WORDS: usize = 512;
 
-/// Counts the tags of a table; refuses those that no key has, or that are not where they belong.
+/// Counts the tags of a table; refuses tags that no key has, or that are in the wrong place.
 pub(super) fn audit(words: &Words, layout: &CuckooLayout) -> Result<u64, Flaw> {
     let table = Audit { words, layout, essential: essential_bits(layout), cpu: Cpu::detect() };
     if layout.kind.is_sorted() {
         let shares = for_shares(layout.places, BLOCK_WORDS as u64, |places| table.buckets(places));
         return shares.into_iter().sum();
     }
-    // Blocks begin at the same slots whatever the shares are, and so does what is said of a flaw.
+    // Blocks begin at the same slots whatever the shares are, and so flaws are reported the same way.
     let shares = for_shares(layout.slots, slots_in_a_block(layout.tag.bits), |slots| match table.essential {
         Some(essential) => table.lanes(slots, essential),
         None => table.slots(slots),
     });
     let occupied = shares.into_iter().sum::<Result<_, _>>()?;
     if layout.kind.is_windowed() {
-        // Inside the table a window may begin anywhere; near its ends the ranks must be looked at.
+        // Inside the table a window may begin anywhere; near its ends the ranks must be checked.
         let l = u64::from(layout.slots_per_place);
         table.slots(0..l)?;
         table.slots(layout.slots - l..layout.slots)?;
@@ -42,7 +42,7 @@ pub(super) fn audit(words: &Words, layout: &CuckooLayout) -> Result<u64, Flaw> {
     Ok(occupied)
 }
 
-/// The bits of a tag that are all zero in empty slots only, if that is all there is to say of tags.
+/// Returns the bits of a tag that are all zero only in empty slots, if tags need no other check.
 fn essential_bits(layout: &CuckooLayout) -> Option<u64> {
     if layout.subtable_bits > 0 {
         return Some(mask(layout.subtable_bits));
@@ -50,14 +50,13 @@ fn essential_bits(layout: &CuckooLayout) -> Option<u64> {
     layout.tag.essential_bits().filter(|_| layout.fingerprints == layout.tag.fingerprints())
 }
 
-/// Tags of so many bits that one load has. A field of up to 57 bits is in 8 bytes wherever it begins; where tags
-/// fill words, so are 64.
+/// Returns the number of tags of `bits` bits in one load. Any field of up to 57 bits lies within 8 bytes; where tags
+/// fill words, so do 64 bits.
 fn in_a_load(bits: u32) -> u32 {
     if 64 % bits == 0 { 64 / bits } else { (57 / bits).max(1) }
 }
 
-/// Slots that are looked at before anything is decided. Each lane counts its own tags, which it can as long as they
-/// are fewer than its values.
+/// Returns the number of slots that are checked as one block. Each lane counts its own tags, and must not overflow.
 fn slots_in_a_block(bits: u32) -> u64 {
     mask(bits).min(BLOCK_WORDS as u64) * u64::from(in_a_load(bits))
 }
@@ -70,7 +69,7 @@ struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    /// Counts the tags of these slots, which begin where a block does, a block at a time.
+    /// Counts the tags of these slots, which begin at a block, a block at a time.
     fn lanes(&self, slots: Range<u64>, essential: u64) -> Result<u64, Flaw> {
         let bits = self.layout.tag.bits;
         let in_a_load = in_a_load(bits);
@@ -94,7 +93,7 @@ impl Audit<'_> {
         Ok(occupied + self.slots(whole..slots.end)?)
     }
 
-    /// Fields of `width` bits one after the other: words where they lie, others copied to the block.
+    /// Returns consecutive fields of `width` bits: whole words in place, others copied to the block.
     fn loads<'a>(&'a self, bits: Range<u64>, width: u32, block: &'a mut [u64; BLOCK_WORDS]) -> &'a [u64] {
         if width == 64 {
             return self.words.words(bits);
@@ -127,7 +126,7 @@ impl Audit<'_> {
         Ok(occupied)
     }
 
-    /// The rank of a tag that some key has.
+    /// Returns the rank of a tag, or what is wrong if no key has it.
     fn rank(&self, tag: Tag) -> Result<u64, &'static str> {
         if self.layout.tag.same_key(tag, Tag::EMPTY) {
             return Err("a slot has a value and no fingerprint");
@@ -160,7 +159,7 @@ impl Audit<'_> {
         Ok(occupied)
     }
 
-    /// Counts the tags of these buckets, whose rests fit one load, and says whether all are sound.
+    /// Counts the tags of these buckets, whose rests fit in one load, and returns whether all are sound.
     fn block_of_buckets(&self, places: Range<u64>, essential: u64) -> (u64, bool) {
         let (rest, fingerprints) = (self.layout.tag.bits - 4, self.layout.fingerprints);
         let width = SortedBuckets::bucket_bits(self.layout.tag.bits);
@@ -171,7 +170,7 @@ impl Audit<'_> {
             beyond |= (QUADRUPLES - 1).wrapping_sub(number);
             decode(number)
         };
-        // Number and rests come by one load where a bucket fits one.
+        // If a bucket fits in one load, that holds both number and rests.
         let (others, shift) = if width <= 57 || width == 64 {
             let buckets = self.loads(bits, width, &mut block);
             for (upper, bucket) in uppers.iter_mut().zip(buckets) {
@@ -192,7 +191,7 @@ impl Audit<'_> {
         (occupied, (beyond | wrong) >> 63 == 0)
     }
 
-    /// The same one by one, saying what is wrong.
+    /// Counts the same tags bucket by bucket, and reports what is wrong.
     fn buckets_one_by_one(&self, places: Range<u64>) -> Result<u64, Flaw> {
         let width = u64::from(SortedBuckets::bucket_bits(self.layout.tag.bits));
         let mut occupied = 0;
@@ -211,7 +210,7 @@ impl Audit<'_> {
         Ok(occupied)
     }
 
-    /// The tags of the bucket that begins at a bit; `None` if its number is that of none.
+    /// Returns the tags of the bucket that begins at a bit; `None` if its number is not that of a quadruple.
     fn bucket(&self, bit: u64) -> Option<[u64; 4]> {
         let rest = self.layout.tag.bits - 4;
         let number = self.words.read(bit, NUMBER_BITS);
@@ -225,7 +224,7 @@ impl Audit<'_> {
     }
 }
 
-/// Counts the tags of lanes in each lane, and says whether all have a fingerprint.
+/// Counts the tags in each lane, and returns whether all have a fingerprint.
 #[derive(Clone, Copy)]
 struct LookAtLanes<'a> {
     loads: &'a [u64],
@@ -251,18 +250,17 @@ impl Work for LookAtLanes<'_> {
     }
 }
 
-/// Counts the tags of sorted buckets, given as their highest and their other bits. The highest bit of the
-/// second answer is set if some are not in order, or have a fingerprint that no key has. No branch depends on
-/// what the buckets hold, and comparisons are subtractions: so the compiler looks at several buckets at a
-/// time.
+/// Counts the tags of sorted buckets, given as their highest and their other bits. The highest bit of the second
+/// result is set if some tags are not in order, or have a fingerprint that no key has. No branch depends on the
+/// content, and comparisons are subtractions, so the compiler can process several buckets at a time.
 struct LookAtBuckets<'a> {
     /// The highest four bits of the four tags of each bucket.
     uppers: &'a [u64],
-    /// The other bits of each bucket, which begin at bit `shift`, `rest` of them for a tag.
+    /// The other bits of each bucket, from bit `shift` on, `rest` bits per tag.
     others: &'a [u64],
     shift: u32,
     rest: u32,
-    /// The bits of a fingerprint, which counts from 1, and the last of them.
+    /// The mask of a fingerprint, and the last fingerprint; the first is 1.
     essential: u64,
     fingerprints: u64,
 }
@@ -293,13 +291,13 @@ impl Work for LookAtBuckets<'_> {
     }
 }
 
-/// 1 for numbers from 1 to 2^63, and 0 for 0.
+/// Returns 1 for numbers from 1 to 2^63, and 0 for 0.
 #[inline(always)]
 fn is_not_zero(number: u64) -> u64 {
     number.wrapping_neg() >> 63
 }
 
-/// A number of buckets of a block.
+/// Converts a number of buckets of a block.
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: a block is short")]
 fn index(number: u64) -> usize {
     number as usize

@@ -1,11 +1,11 @@
 //! Many keys at once, a row at a time.
 //!
-//! Where the table stays in the cache a row is hashed, located and compared, one loop after the other. In tables
-//! beyond the cache the next row is located first, and its memory asked for while this one is looked at:
+//! If the table stays in the cache, a row is hashed, located and compared, one loop after the other. In larger tables
+//! the next row is located first, and prefetched while this one is compared:
 //!
 //! ```text
 //!   row i + 1    hash, find the homes
-//!   row i        ask for the memory of a key of row i + 1, compare a key of row i, and so on
+//!   row i        prefetch a key of row i + 1, compare a key of row i, and so on
 //! ```
 
 use crate::bits::words::stays_in_cache;
@@ -18,23 +18,23 @@ use super::place::Placement;
 use super::row::{self, Row};
 use super::table::{self, Table};
 
-/// Fewer keys than this are asked for one by one: a part of a row takes as long as a whole one.
+/// Fewer keys than this are looked up one by one: a part of a row takes as long as a whole one.
 const FEW: usize = 12;
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// Whether the memory of a key must be asked for.
+    /// Returns whether the table is beyond the cache, so that prefetching helps.
     fn is_in_memory(&self) -> bool {
         !stays_in_cache(self.table.words().bytes())
     }
 
-    /// Finds the homes of the row with this number; what is beyond the last key is any.
+    /// Finds the homes of the row with this number. Those beyond the last key are arbitrary.
     fn locate(&self, keys: Keys, number: usize, row: &mut Row) {
         let mut hashes = [KeyHash::from_raw(0); ROW];
         keys.row(number, self.cpu, &mut hashes);
         row::find_homes(self.cpu, &self.placement, &hashes, row);
     }
 
-    /// The homes of a row, whose memory is asked for if need be.
+    /// Finds the homes of a row, and prefetches them if that helps.
     fn approach_row(&self, hashes: &[KeyHash; ROW], row: &mut Row) {
         row::find_homes(self.cpu, &self.placement, hashes, row);
         if self.is_in_memory() {
@@ -42,7 +42,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
     }
 
-    /// Answers for every key; the slices have equal lengths.
+    /// Looks up every key; the slices have equal lengths.
     pub(super) fn look_up(&self, keys: Keys, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
         if keys.len() < FEW {
@@ -67,7 +67,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
     }
 
-    /// Answers for every key in the table, with the memory of the next row on its way while one is looked at.
+    /// Looks up every key in the table, and prefetches the next row while it compares one.
     fn look_up_in_memory(&self, keys: Keys, answers: &mut [bool]) {
         let plain = self.table.is_plain();
         let mut rows = [Row::default(), Row::default()];
@@ -75,7 +75,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         table::ask_for_row(&self.table, &rows[0]);
         for (i, answers) in answers.chunks_mut(ROW).enumerate() {
             let next = &mut rows[(i + 1) % 2];
-            // After the last row the one before it is asked for once more, in vain.
+            // After the last row, the row before it is prefetched once more, to no effect.
             if (i + 1) * ROW < keys.len() {
                 self.locate(keys, i + 1, next);
             }
@@ -93,14 +93,14 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
     }
 
-    /// Stores keys in order; says how many there were before the first that found no room.
+    /// Stores keys in order; the error has the number of keys before the first that found no room.
     pub(super) fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
         self.each_in_rows(hashes, |filter, hash, homes, done| {
             filter.insert_at(hash, homes, 0).map_err(|Full| FullAt { done })
         })
     }
 
-    /// Removes one copy of every key with value 0, in order; returns how many were there.
+    /// Removes one copy of every key with value 0, in order; returns the number removed.
     pub(super) fn remove_batch(&mut self, hashes: &[KeyHash]) -> usize {
         let mut removed = 0;
         let done: Result<(), core::convert::Infallible> = self.each_in_rows(hashes, |filter, _, homes, _| {
@@ -111,7 +111,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         removed
     }
 
-    /// Does something with every key in order, with the memory of later ones on its way.
+    /// Does something with every key in order, and prefetches later keys.
     #[inline(always)]
     fn each_in_rows<E>(
         &mut self,
@@ -141,7 +141,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     }
 }
 
-/// Has `act` answer for a row, of which only the first answers may be wanted.
+/// Lets `act` answer for a whole row, and keeps the answers that `answers` has room for.
 #[inline(always)]
 fn with_answers(answers: &mut [bool], act: impl FnOnce(&mut [bool; ROW])) {
     if let Ok(answers) = <&mut [bool; ROW]>::try_from(&mut *answers) {
@@ -166,7 +166,7 @@ mod tests {
     fn slices_of_all_lengths_are_answered_like_single_keys() {
         let lengths = [0, 1, FEW - 1, FEW, ROW - 1, ROW, ROW + 1, 2 * ROW - 1, 2 * ROW, 2 * ROW + 1, 1000];
         let (mut answers, mut stashes) = ([0; 2], 0);
-        // Tables in the cache, with homes that suit vectors and with others, and one that is not.
+        // Tables in the cache, with homes that suit vectors and homes that do not, and one table beyond the cache.
         for (keys, rate) in [(50, 0.2), (5000, 0.01), (5000, 1e-11), (300_000, 1e-9)] {
             for kind in Kind::cuckoos() {
                 for (offsets, values) in [(Offsets::Local, 0), (Offsets::Local, 4), (Offsets::Near(96), 0)] {
@@ -176,7 +176,7 @@ mod tests {
                     let spec = Spec::new(keys, rate).kind(kind).offsets(offsets);
                     let spec = if values > 0 { spec.values(values) } else { spec };
                     let mut filter = spec.build().unwrap();
-                    // Small ones as full as they get, so that there are keys in the stash.
+                    // Small tables are as full as possible, so that there are keys in the stash.
                     let most = if keys < 10_000 { 2 * keys } else { keys };
                     let stored = (0..most).find(|key| filter.insert(key).is_err()).unwrap_or(most);
                     stashes += u32::from(filter.engine().stash_len() > 0);
@@ -200,7 +200,7 @@ mod tests {
         assert!(stashes > 10, "{stashes} filters have keys in the stash");
     }
 
-    /// The homes of a row, as every CPU finds them.
+    /// Checks the homes of a row on every CPU.
     fn check<P: Placement>(layout: &CuckooLayout) {
         let placement = &P::new(layout);
         assert!(placement.suits_vectors());

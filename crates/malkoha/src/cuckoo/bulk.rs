@@ -1,4 +1,4 @@
-//! Many keys at once: sorted roughly by place, then stored region by region inside the cache.
+//! Many keys at once: roughly sorted by place, then stored region by region inside the cache.
 //!
 //! ```text
 //!   rounds     keys are taken an eighth of the slots at a time
@@ -8,9 +8,9 @@
 //!   leftovers  keys whose places or walk cross the border of a part, stored at the end
 //! ```
 //!
-//! Regions and parts follow from the layout and the number of keys, and keys keep their order inside a region, so
-//! the content does not depend on the number of threads. Every key is stored by the same steps as one by one, in
-//! another order; what holds for one by one holds here.
+//! Regions and parts depend on the layout and the number of keys, and keys keep their order inside a region, so the
+//! content does not depend on the number of threads. Every key is stored in the same way as a single key, only in
+//! another order; all guarantees for single keys hold here too.
 
 use core::convert::Infallible;
 use core::ops::Range;
@@ -30,34 +30,34 @@ use super::table::Table;
 /// The fewest keys that are worth a thread.
 const FEWEST: usize = 4096;
 
-/// Slices that may come in any size are sorted only for tables of at least so many bytes, if there are at least so
-/// many keys, and one for so many slots: a pass through the table should not be for a few.
+/// Slices of any size are sorted only if the table has at least this many bytes, and there are at least this many
+/// keys and one key per this many slots: a pass through the table should not be for a few keys.
 const SORTED_BYTES: u64 = 4 << 20;
 const SORTED_KEYS: u64 = 1 << 16;
 const SORTED_SHARE: u64 = 64;
 
-/// What is done with the keys of a round that found no room.
+/// What happens to the keys of a round that found no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Nothing: the caller undoes the whole.
+    /// Nothing: the caller undoes everything.
     Forget,
-    /// They are told, so that all others can be taken out again.
+    /// They are returned, so that all others can be removed again.
     Tell,
 }
 
-/// Some keys of a round were not stored: these, if that was to be told.
+/// The keys of a round that were not stored; empty with [`Refusal::Forget`].
 #[derive(Debug)]
 struct Unstored(Vec<Copied>);
 
-/// Rounds of equal size, of at most so many keys each.
+/// Returns rounds of equal size, of at most `most` keys each.
 fn rounds(keys: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let round = keys.div_ceil(keys.div_ceil(most).max(1)).max(1);
     (0..keys).step_by(round).map(move |from| from..keys.min(from + round))
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// Stores keys in rounds, in the order of the table; one by one where order does not help or there is no memory
-    /// for it.
+    /// Stores keys in rounds, in the order of the table; in the given order if sorting does not help or there is no
+    /// memory for it.
     pub(super) fn insert_all(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
         let room = self.layout.slots - (self.len - self.stash.len() as u64) + u64::from(self.layout.stash);
         if keys.len() as u64 > room && self.layout.subtable_bits == 0 && again == Again::Store {
@@ -88,7 +88,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         })
     }
 
-    /// Stores the first of these keys, at most so many, in whole rounds, and says how many. Stops before the first
+    /// Stores the first of these keys, at most `most`, in whole rounds, and returns how many. Stops before the first
     /// round in which a key finds no room; no key of that round stays.
     pub(super) fn insert_rounds(&mut self, keys: &Many, most: u64) -> usize {
         let Some(order) = self.order_of_slice(most.min(keys.len() as u64)) else { return 0 };
@@ -109,8 +109,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         done
     }
 
-    /// Removes one copy of every key with value 0, in the order of the table where that helps; returns how many were
-    /// there.
+    /// Removes one copy of every key with value 0, in the order of the table if that helps; returns the number
+    /// removed.
     pub(super) fn remove_all(&mut self, keys: &Many) -> usize {
         let (mut regions, mut removed, mut rest) = (Regions::default(), 0, 0..keys.len());
         if let Some(order) = self.order_of_slice(keys.len() as u64) {
@@ -130,15 +130,15 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         removed
     }
 
-    /// The order in which so many keys of a slice are best taken; `None` for the given one.
+    /// Returns the best order for this many keys of a slice; `None` for the given order.
     fn order_of_slice(&self, keys: u64) -> Option<Order> {
         let few = SORTED_KEYS.max(self.layout.slots / SORTED_SHARE);
         let worthwhile = keys >= few && self.layout.bytes() >= SORTED_BYTES;
         worthwhile.then(|| Cut::new(&self.layout))?.map(|cut| cut.order)
     }
 
-    /// Takes those keys of a round out again that were stored, though not all were. Keys that a filter cannot tell
-    /// apart are one as good as the other, so that it then holds what it held before.
+    /// Removes the stored keys of a round of which some were not stored. Keys that a filter cannot tell apart are
+    /// interchangeable, so afterwards it holds what it held before.
     fn take_out(&mut self, keys: &Regions, unstored: Vec<Copied>) {
         let mut left: HashMap<Copied, u64> = HashMap::new();
         for key in unstored {
@@ -155,8 +155,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
     }
 
-    /// Stores all keys of a round, which are sorted in the order of this layout. If some find no place, says which
-    /// were not stored, if that is to be told; all others were.
+    /// Stores all keys of a round, which are sorted in the order of this layout. If some find no room, the error
+    /// returns those that were not stored, with [`Refusal::Tell`]; all others were.
     fn insert_round(
         &mut self,
         keys: &Regions,
@@ -171,8 +171,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         threads::for_each(fillings.iter_mut().enumerate(), threads, |(part, filling)| {
             let stashed = |homes| !self.stash.is_empty() && self.stash_count(homes) > 0;
             for list in keys.of_part(part) {
-                // What is going to be undone need not be done. Otherwise each part stores what it can, so that the
-                // content does not depend on which of them is first.
+                // Work that will be undone can be skipped. Otherwise each part stores what it can, so that the
+                // content does not depend on which part is first.
                 let undone = again == Again::Store && refusal == Refusal::Forget;
                 if filling.is_full() || (undone && some_full.load(Ordering::Relaxed)) {
                     some_full.store(true, Ordering::Relaxed);

@@ -1,26 +1,27 @@
-//! Doubled tables: twice the places, or four or eight times as many, paid for with bits of the fingerprint.
+//! Doubled tables: two, four or eight times the places, at the cost of bits of the fingerprint.
 //!
-//! A table knows of a key its first place and its fingerprint, and nothing else. To spread keys over twice
-//! the places something must say in which of the two halves of its old place a key goes, and only the
-//! fingerprint can: its upper half or its lower half. What remains is a fingerprint among half as many.
+//! A table knows only the first place and the fingerprint of a key. To spread keys over twice the places, something
+//! must decide to which of the two halves of its old place a key goes, and only the fingerprint can: is it in the
+//! upper or the lower half of all fingerprints? What remains is a fingerprint out of half as many.
 //!
 //! ```text
 //!   place p, fingerprint f of F       f < F - F/2      ->  place 2p,      fingerprint f,               of F/2
 //!                                     else             ->  place 2p + 1,  fingerprint f - (F - F/2),   of F/2
 //! ```
 //!
-//! Fingerprints are counted from 0 here, and F/2 is rounded down. If F is odd the lower half has one
-//! fingerprint more than F/2; the last two become one. This is a function of place and fingerprint alone, so
-//! that it serves a key that is looked up as well as a tag whose key nobody knows any more, and no key is
-//! lost; it can be done any number of times, as long as fingerprints are left.
+//! Fingerprints are counted from 0 here, and F/2 is rounded down. If F is odd, the lower half has one fingerprint
+//! more than F/2, and its last two become one. The result depends on place and fingerprint alone, so it is the same
+//! for a key that is looked up and for a tag whose key is no longer known, and no key is lost. Doubling can be
+//! repeated as long as fingerprints are left.
 //!
-//! Rates: as many pairs of place and fingerprint as before, so the rate for the same number of keys is as
-//! before, but for the two that became one (one part in F more); for twice the keys it is twice the rate.
+//! Rates: there are as many pairs of place and fingerprint as before. So the rate for the same number of keys is the
+//! same, except for the two that became one (one part in F more); for twice the keys it is twice as high.
 
 use super::layout::CuckooLayout;
 use super::sizing::local_range;
 
-/// One doubling: the half of a place that a fingerprint leads to, and what remains of it. Counted from 0.
+/// Does one doubling: returns the half of a place that a fingerprint leads to, and what remains of it, counted from
+/// 0.
 #[inline(always)]
 pub(crate) const fn halve(fingerprint: u64, fingerprints: u64) -> (u64, u64) {
     let rest = fingerprints / 2;
@@ -34,15 +35,15 @@ pub(crate) const fn halve(fingerprint: u64, fingerprints: u64) -> (u64, u64) {
     }
 }
 
-/// A fingerprint that [`halve`] takes to this half and this rest.
+/// Returns a fingerprint that [`halve`] maps to this half and this rest.
 pub(crate) const fn unhalve(half: u64, rest: u64, fingerprints: u64) -> u64 {
     rest + half * (fingerprints - fingerprints / 2)
 }
 
 impl CuckooLayout {
-    /// The layout with twice the places and half the fingerprints, in tags of one bit less, for the same load; `None`
-    /// if it cannot be: the kind has no signed offsets, or no fingerprints are left to halve, or the places cannot
-    /// be counted.
+    /// Returns the layout with twice the places and half the fingerprints, in tags of one bit less, for the same
+    /// load; `None` if the kind has no signed offsets, or no fingerprints are left to halve, or the number of places
+    /// overflows.
     pub(crate) fn doubled(&self, load: f64) -> Option<Self> {
         let tag_bits = self.tag.bits - self.value_bits() - 1;
         let widths = Self::tag_widths(self.kind);
@@ -73,15 +74,15 @@ impl CuckooLayout {
         Some(layout)
     }
 
-    /// How much more often two keys have the same pair of place and fingerprint than if all pairs were
-    /// equally probable: a little, in doubled tables, where two fingerprints may have become one.
+    /// Returns how much more often two keys have the same pair of place and fingerprint than if all pairs were
+    /// equally probable: slightly more often in doubled tables, where two fingerprints may have become one.
     pub(crate) fn unevenness(&self) -> f64 {
         if self.doublings == 0 {
             return 1.0;
         }
         let (before, now) = (self.earlier_fingerprints as f64, self.fingerprints as f64);
         let pairs = now * f64::from(self.doublings).exp2();
-        // Pairs of one fingerprint count once, the others, of two, four times.
+        // Pairs with one fingerprint count once, those with two four times.
         (before + 2.0 * (before - pairs)) * pairs / (before * before)
     }
 }
@@ -111,7 +112,7 @@ mod tests {
         }
     }
 
-    /// The layouts that follow from plans by doubling, as far as it goes.
+    /// Returns the layouts that plans reach by doubling as often as possible.
     fn layouts() -> Vec<CuckooLayout> {
         let kinds = Kind::cuckoos().filter(|kind| kind.is_signed());
         let plans = kinds.flat_map(|kind| {
@@ -135,7 +136,7 @@ mod tests {
                 let again = placement.hash(first, fingerprint);
                 assert_eq!(placement.homes(again), homes, "{layout:?}");
                 if let Some(next) = &next {
-                    // What is known of a tag here is enough to find its place there.
+                    // A tag here has enough information to find its place there.
                     assert_eq!(next.homes(again), next.homes(hash), "{layout:?}");
                 }
                 assert_eq!(placement.other(first, fingerprint, Side::First), second);

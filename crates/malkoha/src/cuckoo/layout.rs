@@ -1,4 +1,4 @@
-//! The numbers of a cuckoo table.
+//! The numbers that describe a cuckoo table.
 
 use crate::bits::Words;
 use crate::bits::words::mask;
@@ -9,10 +9,10 @@ use super::sizing::LOCAL_RANGE;
 use super::sorted::SortedBuckets;
 use super::tag::{Anatomy, Fingerprint};
 
-/// The widest tag. Beyond it no hash has bits for a place.
+/// The widest tag. A wider one leaves no bits of the hash for a place.
 const MOST_TAG_BITS: u32 = 60;
 
-/// Subtables of 2 to this power places are the largest.
+/// The largest subtables have 2 to this power places.
 pub(crate) const MOST_SUBTABLE_BITS: u32 = 40;
 
 /// How far apart the two places of a key are, for kinds with signed offsets.
@@ -21,21 +21,20 @@ pub(crate) const MOST_SUBTABLE_BITS: u32 = 40;
 /// (`docs/NOTEBOOK.md`, "How far offsets reach").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Offsets {
-    /// Within 2^14 places, more in very large [dense](crate::Spec::dense) tables: both places lie on one or two large pages
-    /// (2 MiB).
+    /// Within 2^14 places, more in very large [dense](crate::Spec::dense) tables: both places lie on one or two large
+    /// pages (2 MiB).
     #[default]
     Local,
-    /// Anywhere, as the paper has it.
+    /// Anywhere, as in the paper.
     Whole,
-    /// Of 256 fingerprints, so many have their other place in the same cache line, the others within
-    /// the local range: fewer cache lines per lookup, longer walks per insert. With more than about 96 the
-    /// neighbourhood is two lines or more, so that no line gets more keys than it has slots; more than 192
-    /// are refused.
+    /// This many of 256 fingerprints have their other place in the same cache line, the others within the local
+    /// range: fewer cache lines per lookup, longer walks per insert. With more than about 96 the neighbourhood is two
+    /// lines or more, so that no line gets more keys than it has slots; more than 192 are refused.
     Near(u8),
 }
 
 impl Offsets {
-    /// The largest share of near offsets, of 256.
+    /// The largest share of near offsets, out of 256.
     pub const MOST_NEAR: u8 = 192;
 }
 
@@ -46,13 +45,13 @@ pub struct Ring {
     pub least: u64,
     /// The largest offset.
     pub most: u64,
-    /// Of 256 fingerprints, so many have their other place in the same group of places.
+    /// The number of fingerprints, out of 256, that have their other place in the same group of places.
     pub near_share: u8,
-    /// Places of a group, a power of two; 1 where no fingerprint is near.
+    /// Places of a group, a power of two; 1 if no fingerprint is near.
     pub group: u64,
 }
 
-/// The exact numbers of a cuckoo table, from which it can be built again. Only a plan makes one.
+/// The exact numbers of a cuckoo table, from which it can be rebuilt. Only a plan makes one.
 ///
 /// ```
 /// use malkoha::{Kind, Spec};
@@ -76,21 +75,21 @@ pub struct CuckooLayout {
     pub(crate) tag: Anatomy,
     /// Fingerprints that keys can have.
     pub(crate) fingerprints: u64,
-    /// How often the table was doubled, and the fingerprints that it had before; both 0 if it was not.
+    /// The number of doublings of the table, and its fingerprints before them; both 0 if it was never doubled.
     pub(crate) doublings: u32,
     pub(crate) earlier_fingerprints: u64,
-    /// Simplified only: 2 to this power are the places of a subtable.
+    /// Simplified only: a subtable has 2 to this power places.
     pub(crate) subtable_bits: u32,
     /// Signed offsets only: how far they reach.
     pub(crate) ring: Ring,
-    /// Keys that may be kept outside the table; for Simplified, from each subtable.
+    /// Keys that the stash has room for; for Simplified, from each subtable.
     pub(crate) stash: u32,
     /// Steps that one insert may take.
     pub(crate) max_steps: u32,
 }
 
 impl CuckooLayout {
-    /// The layout of a kind with tags of so many bits, as yet without places.
+    /// Returns the layout of a kind with tags of `tag_bits` bits, and no places yet.
     pub(crate) fn with_tags(kind: Kind, tag_bits: u32) -> Self {
         let l = u64::from(kind.slots_per_place());
         let sides = if kind.is_signed() { 2 } else { 1 };
@@ -111,7 +110,7 @@ impl CuckooLayout {
         }
     }
 
-    /// The widths of tags that a kind can have.
+    /// Returns the widths of tags that a kind can have.
     pub(crate) fn tag_widths(kind: Kind) -> core::ops::RangeInclusive<u32> {
         let least = match kind {
             Kind::Windowed(_) | Kind::Sorted | Kind::SemiSorted => 4,
@@ -121,25 +120,25 @@ impl CuckooLayout {
         least..=MOST_TAG_BITS
     }
 
-    /// The widths of tags that a kind can have below a value of so many bits: both are compared as one lane
-    /// of a word.
+    /// Returns the widths of tags that a kind can have below a value of `value_bits` bits: both are compared as one
+    /// lane of a word.
     pub(crate) fn tag_widths_below(kind: Kind, value_bits: u32) -> core::ops::RangeInclusive<u32> {
         let widths = Self::tag_widths(kind);
         *widths.start()..=*widths.end().min(&(u64::BITS - value_bits))
     }
 
-    /// The same layout with values of so many bits above the tags.
+    /// Returns the same layout with values of `value_bits` bits above the tags.
     pub(crate) fn with_values(self, value_bits: u32) -> Self {
         Self { tag: self.tag.with_value_bits(value_bits), ..self }
     }
 
-    /// Cuts the table into subtables of 2 to this power places, which leaves fewer fingerprints.
+    /// Divides the table into subtables of 2^`bits` places, which leaves fewer fingerprints.
     pub(crate) fn set_subtables(&mut self, bits: u32) {
         self.subtable_bits = bits;
         self.fingerprints = mask(bits) << (self.tag.bits - self.tag.value_bits - bits);
     }
 
-    /// Gives the table so many places, from which its slots follow; `None` if there are too many to count.
+    /// Sets the number of places, and thereby of slots; returns `None` if the number overflows.
     pub(crate) fn set_places(&mut self, places: u64) -> Option<()> {
         let l = u64::from(self.slots_per_place);
         self.places = places;
@@ -148,54 +147,54 @@ impl CuckooLayout {
         Some(())
     }
 
-    /// The smallest signed offset, by which no two places overlap.
+    /// Returns the smallest signed offset: with it, two places do not overlap.
     pub(crate) fn least_offset(kind: Kind) -> u64 {
         if kind.is_windowed() { u64::from(kind.slots_per_place()) } else { 1 }
     }
 
-    /// The kind of filter.
+    /// Returns the kind of filter.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Buckets or windows.
+    /// Returns the number of buckets or windows.
     #[must_use]
     pub fn places(&self) -> u64 {
         self.places
     }
 
-    /// Slots.
+    /// Returns the number of slots.
     #[must_use]
     pub fn slots(&self) -> u64 {
         self.slots
     }
 
-    /// Fingerprints that keys can have.
+    /// Returns the number of fingerprints that keys can have.
     #[must_use]
     pub fn fingerprints(&self) -> u64 {
         self.fingerprints
     }
 
-    /// How often the table was doubled.
+    /// Returns how many times the table was doubled.
     #[must_use]
     pub fn doublings(&self) -> u32 {
         self.doublings
     }
 
-    /// Simplified only: 2 to this power are the places of a subtable.
+    /// Returns the base-2 logarithm of the places of a subtable; Simplified only.
     #[must_use]
     pub fn subtable_bits(&self) -> u32 {
         self.subtable_bits
     }
 
-    /// Signed offsets only: how far they reach.
+    /// Returns how far signed offsets reach.
     #[must_use]
     pub fn ring(&self) -> Ring {
         self.ring
     }
 
-    /// Whether some key has this fingerprint.
+    /// Returns whether some key has this fingerprint.
     pub(crate) fn has_fingerprint(&self, fingerprint: Fingerprint) -> bool {
         if self.subtable_bits > 0 {
             // The lowest bits are never all zero; those above may be anything.
@@ -205,25 +204,25 @@ impl CuckooLayout {
         }
     }
 
-    /// Bits of a tag, the value included.
+    /// Returns the number of bits of a tag, the value included.
     #[must_use]
     pub fn tag_bits(&self) -> u32 {
         self.tag.bits
     }
 
-    /// Bits of the value in a tag; 0 if there is none.
+    /// Returns the number of bits of the value in a tag; 0 if there is none.
     #[must_use]
     pub fn value_bits(&self) -> u32 {
         self.tag.value_bits
     }
 
-    /// Keys that may be kept outside the table, from all subtables together.
+    /// Returns the room of the stash, for all subtables together.
     pub(crate) fn stash_room(&self) -> u64 {
         let groups = if self.subtable_bits == 0 { 1 } else { self.places >> self.subtable_bits };
         groups.saturating_mul(u64::from(self.stash))
     }
 
-    /// Bits of memory per slot.
+    /// Returns the number of bits of memory per slot.
     #[must_use]
     pub fn slot_bits(&self) -> f64 {
         if self.kind.is_sorted() {
@@ -233,26 +232,26 @@ impl CuckooLayout {
         }
     }
 
-    /// Bits that places and fingerprints take from the 64 of a hash.
+    /// Returns the bits of the 64 of a hash that place and fingerprint take.
     #[must_use]
     pub fn hash_bits(&self) -> u32 {
         let drawn = if self.doublings == 0 { self.fingerprints } else { self.earlier_fingerprints };
         crate::key::draw::bits_needed(&[self.places >> self.doublings, drawn])
     }
 
-    /// The pairs of first place and fingerprint, which are all that a table tells keys apart by.
+    /// Returns the number of pairs of first place and fingerprint. A table distinguishes keys by nothing else.
     pub(crate) fn pairs(&self) -> u128 {
         u128::from(self.places) * u128::from(self.fingerprints)
     }
 
-    /// Whether offsets were wished to reach the whole table. Where it is so small that local ones do, local
-    /// is what serves when it gets larger.
+    /// Returns whether offsets were planned to reach the whole table. If it is so small that local offsets do, they
+    /// stay local when the table grows.
     pub(crate) fn reaches_everywhere(&self) -> bool {
         let most = self.ring.most;
         self.kind.is_signed() && most == self.places - self.ring.least && most > LOCAL_RANGE
     }
 
-    /// Bits of the table, or `None` if there are too many to count.
+    /// Returns the number of bits of the table, or `None` if the number overflows.
     #[must_use]
     pub fn table_bits(&self) -> Option<u64> {
         let (items, bits) = if self.kind.is_sorted() {
@@ -263,20 +262,20 @@ impl CuckooLayout {
         items.checked_mul(u64::from(bits)).filter(|bits| *bits < u64::MAX / 2)
     }
 
-    /// Bytes of memory of the table.
+    /// Returns the bytes of memory of the table.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         Words::bytes_for(self.table_bits().unwrap_or(u64::MAX / 2))
     }
 
-    /// The rate when n keys are stored.
+    /// Returns the rate with n stored keys.
     #[must_use]
     pub fn rate(&self, n: u64) -> f64 {
         let rate = theory::rate(self.kind, n, self.places, self.fingerprints);
         (rate * self.unevenness()).min(1.0)
     }
 
-    /// The groups of keys that the filter cannot tell apart.
+    /// Returns the number of groups of keys that the filter cannot tell apart.
     #[must_use]
     pub fn groups(&self) -> f64 {
         let pairs = self.pairs() as f64;

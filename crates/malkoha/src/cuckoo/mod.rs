@@ -4,18 +4,18 @@
 //!   hash -> first place, fingerprint        place.rs   Xor, Subtables, Signed
 //!        -> second place
 //!        -> tags sought in both             tag.rs     value, side, rank, fingerprint
-//!        -> slots compared                  table.rs   what tables answer: slots.rs buckets and windows,
+//!        -> slots compared                  table.rs   the trait of tables: slots.rs buckets and windows,
 //!                                                      sorted.rs and quadruples.rs sorted buckets
-//!   many at once                            row.rs     64 keys in vectors; batch.rs  memory on its way
-//!                                           bulk.rs    in the order of the table: regions.rs sorts keys, parts.rs
-//!                                                      has what threads fill
+//!   many at once                            row.rs     64 keys in vectors; batch.rs  prefetching
+//!                                           bulk.rs    in the order of the table: regions.rs sorts keys,
+//!                                                      parts.rs is for threads
 //!   full  -> others move                    walk.rs    steps, budget, undo
-//!         -> or the key is kept aside       stash.rs
+//!         -> or the key is set aside        stash.rs
 //! ```
 //!
-//! The five named filters are combinations of these parts and nothing else. Most callers want
-//! [`Filter`](crate::Filter), which chooses the combination at run time; the aliases here are for those who
-//! know it at compile time and have hashes in hand.
+//! The five named filters are just combinations of these parts. Most callers want [`Filter`](crate::Filter), which
+//! chooses the combination at run time; the aliases here are for callers who know it at compile time and already have
+//! hashes.
 
 mod audit;
 mod batch;
@@ -66,17 +66,17 @@ use walk::{End, Ground, Walk};
 
 /// Fan et al. 2014: XOR with a hash of the fingerprint, buckets.
 pub type ClassicCuckoo = Cuckoo<Xor, Slots>;
-/// Fan et al. 2014, section 5.2: the same with sorted buckets.
+/// Fan et al. 2014, section 5.2: the same, with sorted buckets.
 pub type SemiSortedCuckoo = Cuckoo<Xor, SortedBuckets>;
 /// Eppstein 2016: XOR with the fingerprint itself, subtables, a stash for each.
 pub type SimplifiedCuckoo = Cuckoo<Subtables, Slots>;
-/// Schmitz, Zentgraf, Rahmann 2025: signed offsets, with buckets (section 3.1, [`Flexible`](crate::Kind::Flexible)) or
-/// overlapping windows (section 3.2, [`Windowed`](crate::Kind::Windowed)); the layout says which.
+/// Schmitz, Zentgraf, Rahmann 2025: signed offsets, with buckets (section 3.1, [`Flexible`](crate::Kind::Flexible))
+/// or overlapping windows (section 3.2, [`Windowed`](crate::Kind::Windowed)); the layout determines which.
 pub type SignedCuckoo = Cuckoo<Signed, Slots>;
 /// Signed offsets and sorted buckets: any size, and the fewest bits.
 pub type SortedCuckoo = Cuckoo<Signed, SortedBuckets>;
 
-/// A cuckoo filter: where keys go, and the table they go to.
+/// A cuckoo filter: a placement, which decides where keys go, and the table that holds them.
 ///
 /// ```
 /// use malkoha::cuckoo::SortedCuckoo;
@@ -100,24 +100,24 @@ pub struct Cuckoo<P, T> {
     len: u64,
     walk: Walk,
     cpu: Cpu,
-    /// What looks a single key up.
+    /// The function that looks up a single key.
     look_up: Chosen<Self>,
     counters: Counters,
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// An empty filter with this layout; refused if the layout is one of another kind than this type serves.
+    /// Makes an empty filter with this layout. Fails if the layout is of a kind that this type does not serve.
     pub fn new(layout: &CuckooLayout) -> Result<Self, Error> {
         Self::in_words(layout, Words::zeroed(layout.table_bits().unwrap_or(u64::MAX / 2))?)
     }
 
-    /// The filter with this layout in words that are as many as it needs, and as yet all zero.
+    /// Makes an empty filter with this layout in `words`, which are as many as it needs and all zero.
     pub(crate) fn in_words(layout: &CuckooLayout, words: Words) -> Result<Self, Error> {
         if !(P::fits(layout) && T::fits(layout)) {
             let what = "this layout belongs to another type of filter; use Filter, which finds the right one";
             return Err(Error::Option { kind: layout.kind, what });
         }
-        // Only subtables keep to themselves; elsewhere the whole table shares one stash.
+        // Each subtable has its own part of the stash; without subtables the whole table shares one.
         let group_bits = if layout.subtable_bits == 0 { u64::BITS } else { layout.subtable_bits };
         let mut filter = Self {
             placement: P::new(layout),
@@ -134,13 +134,13 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         Ok(filter)
     }
 
-    /// To be called after every change of the stash.
+    /// Chooses the lookup function again. Must be called after every change of the stash.
     fn stash_has_changed(&mut self) {
         self.look_up = self.choose_look_up();
     }
 
-    /// What looks a single key up: straight on in a filter that needs nothing which only some filters need. There are no
-    /// doublings or values, a place is one load, and nothing is in the stash.
+    /// Chooses the function that looks up a single key. Plain filters have a shorter one: they have no doublings or
+    /// values, a place is one load, and the stash is empty.
     fn choose_look_up(&self) -> Chosen<Self> {
         let plain = self.table.is_plain() && self.stash.is_empty();
         let Some(near) = self.placement.is_near().filter(|_| plain) else {
@@ -163,7 +163,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
     }
 
-    /// Asks for the memory of both places of a key.
+    /// Prefetches both places of a key.
     #[inline(always)]
     fn prefetch_homes(&self, homes: Homes) {
         table::ask_for(&self.table, homes.first);
@@ -181,17 +181,17 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.stash.count(self.name(homes), homes.fingerprint)
     }
 
-    /// The place under which a key would be in the stash.
+    /// Returns the place that names a key in the stash.
     fn name(&self, homes: Homes) -> Place {
         self.placement.canonical(homes.first, homes.fingerprint, Side::First)
     }
 
-    /// A key as it would be in the stash.
+    /// Returns the entry of a key in the stash.
     fn kept(&self, homes: Homes, value: u16) -> Kept {
         Kept { name: self.name(homes), fingerprint: homes.fingerprint, value }
     }
 
-    /// Stores one copy of a key, with value 0 in filters with values. If there is no room nothing changes.
+    /// Stores one copy of a key, with value 0 in filters with values. If there is no room, nothing changes.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
         let homes = self.placement.homes(hash);
@@ -207,7 +207,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         Ok(())
     }
 
-    /// Stores a key whose two places are full: by a walk, or else in the stash.
+    /// Stores a key whose two places are full: by a walk, or otherwise in the stash.
     #[cold]
     fn make_room(&mut self, hash: KeyHash, homes: Homes, value: u16) -> Result<(), Full> {
         let key = (hash, homes.both(value));
@@ -227,7 +227,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         Err(Full)
     }
 
-    /// Stores a key unless the filter already answers that it is there.
+    /// Stores a key unless the filter already seems to hold it.
     pub fn insert_unique(&mut self, hash: KeyHash) -> Result<Inserted, Full> {
         let homes = self.placement.homes(hash);
         if self.holds(homes) {
@@ -236,20 +236,19 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.insert_at(hash, homes, 0).map(|()| Inserted::Stored)
     }
 
-    /// Whether the filter may hold a key. Never `false` for a key that is stored.
+    /// Returns whether the filter may hold a key. Never `false` for a stored key.
     #[must_use]
     #[inline(always)]
     pub fn contains(&self, hash: KeyHash) -> bool {
         self.look_up.ask(self, hash)
     }
 
-    /// [`contains`](Self::contains) for filters that are not plain.
+    /// Does what [`contains`](Self::contains) does, for filters that are not plain.
     fn contains_otherwise(&self, hash: KeyHash) -> bool {
         self.holds(self.placement.homes(hash))
     }
 
-    /// Removes one copy of a stored key, in filters with values one that has value 0; `false` if there was
-    /// none.
+    /// Removes one copy of a stored key, in filters with values one with value 0. Returns `false` if there was none.
     pub fn remove(&mut self, hash: KeyHash) -> bool {
         self.remove_at(self.placement.homes(hash), 0)
     }
@@ -269,7 +268,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         true
     }
 
-    /// Brings keys back from the stash for which there is room again, looking where `place` is.
+    /// Moves keys from the group of `place` in the stash back to the table where there is room again.
     #[cold]
     fn unstash(&mut self, place: Place) {
         for i in self.stash.group(place).rev() {
@@ -283,19 +282,19 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.stash_has_changed();
     }
 
-    /// How many stored copies look like this key, with any values.
+    /// Counts the stored copies that look like this key, with any values.
     #[must_use]
     pub fn count(&self, hash: KeyHash) -> u32 {
         let homes = self.placement.homes(hash);
         homes.both(0).map(|entry| self.table.count(entry)).iter().sum::<u32>() + self.stash_count(homes)
     }
 
-    /// A hash and the value of every stored copy. This filter cannot tell the hash from that of the key that
-    /// was stored: all that a filter knows of its keys. Putting them into another filter of the same layout,
-    /// or one whose places and fingerprints follow from those of this layout, stores the same keys there.
+    /// Returns a hash and the value of every stored copy. This filter cannot tell the hash from that of the stored
+    /// key; a filter knows no more of its keys. Inserting them into another filter of the same layout, or one whose
+    /// places and fingerprints follow from those of this layout, stores the same keys there.
     pub(crate) fn copies(&self) -> impl Iterator<Item = Copied> {
         let stored = (0..self.layout.slots).filter_map(|slot| self.table.entry_at(slot)).map(|entry| {
-            // For kinds without sides either place is as good as the other.
+            // For kinds without sides, either place will do.
             let first = match entry.side {
                 Side::First => entry.place,
                 Side::Second => self.placement.other(entry.place, entry.fingerprint, entry.side),
@@ -315,19 +314,19 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         self.len = 0;
     }
 
-    /// The number of copies stored.
+    /// Returns the number of stored copies.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether nothing is stored.
+    /// Returns whether the filter is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Answers for every key of a slice into a slice of equal length.
+    /// Looks up every key of a slice, and writes the answers to a slice of equal length.
     ///
     /// # Panics
     ///
@@ -342,11 +341,11 @@ trait Way {
     fn homes(placement: &impl Placement, hash: KeyHash) -> Homes;
 }
 
-/// Offsets of which some are near.
+/// Some offsets are near.
 struct Near;
-/// Offsets of which none is near.
+/// No offset is near.
 struct Far;
-/// The same, in tables where they are those that most tables have.
+/// No offset is near, and their range is the one that most tables have.
 struct Local;
 
 impl Way for Near {
@@ -370,7 +369,7 @@ impl Way for Local {
     }
 }
 
-/// Whether a plain filter holds a key, with homes by `W`, and with `BYTES` where places begin with a byte.
+/// Whether a plain filter holds a key, with homes by `W`. `BYTES` is set where every place begins on a byte.
 struct Plainly<W, const BYTES: bool>(W);
 
 impl<P: Placement, T: Table, W: Way, const BYTES: bool> Question<Cuckoo<P, T>> for Plainly<W, BYTES> {

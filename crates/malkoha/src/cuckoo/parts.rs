@@ -1,7 +1,7 @@
-//! Parts of a table that threads fill side by side.
+//! Parts of a table that threads fill in parallel.
 //!
-//! A layout is cut into parts (`Cut`) whose words no other part touches. Each is filled on its own (`Filling`): keys whose
-//! places or walk leave the part are left over for the end.
+//! A layout is cut into parts (`Cut`) whose words no other part touches. Each is filled independently (`Filling`):
+//! keys whose places or walks leave the part are left for the end.
 
 use crate::bits::Words;
 use crate::bits::cpu::Cpu;
@@ -18,19 +18,19 @@ use super::row::{self, Row};
 use super::table::{self, Table};
 use super::walk::{End, Ground, Walk};
 
-/// The most parts, and the fewest places that a part has for each place that offsets reach.
+/// The most parts, and the fewest places of a part per place that offsets reach.
 const MOST_PARTS: u64 = 16;
 const PART_REACHES: u64 = 64;
 
-/// The fewest places of a part: more than the margin at its end (`take_apart`) has where places are one bit
-/// wide, also when its beginning is rounded up.
+/// The fewest places of a part: more than the margin at its end (`take_apart`), even if places are one bit wide and
+/// its beginning is rounded up.
 const LEAST_PART: u64 = 256;
 
-/// Parts begin at multiples of this, where in every layout a word begins.
+/// Parts begin at multiples of this many places, where a word begins in every layout.
 const ALIGNMENT: u64 = 64;
 
-/// Walks without room in one part after which the filter counts as full: many more than the stash takes, and
-/// than a filter that is not too full ever has.
+/// The number of failed walks in one part beyond which the filter counts as full: many more than the stash holds, and
+/// than ever occur in a filter that is not too full.
 const MOST_TIRED: u32 = 200;
 
 /// How a layout is cut for bulk work.
@@ -42,7 +42,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The cut of a layout; `None` if keys have their places so far apart that order does not help.
+    /// Cuts a layout; returns `None` if the places of keys are so far apart that order does not help.
     pub(super) fn new(layout: &CuckooLayout) -> Option<Self> {
         let reach = if layout.kind.is_signed() {
             layout.ring.most.max(layout.ring.group)
@@ -53,7 +53,7 @@ impl Cut {
             return None;
         }
         let parts = (layout.places / (PART_REACHES * reach).max(LEAST_PART)).clamp(1, MOST_PARTS);
-        // Subtables are never cut in two; they may be larger than the alignment.
+        // Subtables are never split; they may be larger than the alignment.
         let step = if layout.kind.is_signed() { ALIGNMENT } else { ALIGNMENT.max(reach) };
         let begins = (1..parts).map(|i| (layout.places / parts * i).next_multiple_of(step)).collect();
         let order = Order {
@@ -65,13 +65,13 @@ impl Cut {
     }
 }
 
-/// A number of regions or keys, which fits the memory.
+/// Converts a number of things that fit in memory.
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: counts of things in memory")]
 const fn index(number: u64) -> usize {
     number as usize
 }
 
-/// A part of a table: the places from `begin` to `end`, under their numbers in the whole.
+/// A part of a table: the places from `begin` to `end`, numbered as in the whole table.
 #[derive(Clone, Debug)]
 pub(super) struct Part<T> {
     pub(super) table: T,
@@ -82,11 +82,11 @@ pub(super) struct Part<T> {
 impl<T: Table> Part<T> {
     #[inline(always)]
     fn covers(&self, place: Place) -> bool {
-        // Those before the part count as far behind it: one comparison.
+        // Places before the part wrap around to large numbers, so one comparison is enough.
         place.0.wrapping_sub(self.begin) < self.end - self.begin
     }
 
-    /// The homes of a key under their numbers in this part; `None` if not both are in it.
+    /// Returns the homes of a key as numbered in this part; `None` unless both are in it.
     #[inline(always)]
     fn homes_inside(&self, homes: Homes) -> Option<Homes> {
         let inside = |place: Place| Place(place.0.wrapping_sub(self.begin));
@@ -94,7 +94,7 @@ impl<T: Table> Part<T> {
         both.then(|| Homes { first: inside(homes.first), second: inside(homes.second), ..homes })
     }
 
-    /// Asks for the memory of a place, if it is in this part.
+    /// Prefetches a place if it is in this part.
     #[inline(always)]
     fn ask_for(&self, place: Place) {
         if self.covers(place) {
@@ -103,7 +103,7 @@ impl<T: Table> Part<T> {
     }
 }
 
-/// What one part made of its keys.
+/// A part, and what became of its keys.
 pub(super) struct Filling<T> {
     pub(super) part: Part<T>,
     pub(super) stored: u64,
@@ -115,8 +115,8 @@ pub(super) struct Filling<T> {
 }
 
 impl<T: Table> Filling<T> {
-    /// Stores keys as long as they and their walks stay inside the part; the others are left over. Stops if the part
-    /// is too full; the rest is left over only if it is to be told.
+    /// Stores the keys that stay inside the part, walks included; the others are left over. Stops if the part is too
+    /// full; the remaining keys are left over only with `Refusal::Tell`.
     pub(super) fn store<P: Placement>(
         &mut self,
         placement: &P,
@@ -153,7 +153,7 @@ impl<T: Table> Filling<T> {
                 continue;
             };
             if again == Again::Skip && (table::holds(&self.part.table, inside) || stashed(here)) {
-                // It is there.
+                // Already stored.
             } else if self.part.table.put_in_either(inside, value) {
                 self.stored += 1;
             } else {
@@ -166,7 +166,7 @@ impl<T: Table> Filling<T> {
                         self.stored += 1;
                         continue;
                     }
-                    // However often it comes, a key that is to be stored once is left over once.
+                    // A key that is to be stored once is left over once, even if it is given repeatedly.
                     End::Tired if again == Again::Skip && self.leftovers.contains(&(hash, value)) => {
                         continue;
                     }
@@ -178,14 +178,14 @@ impl<T: Table> Filling<T> {
         }
     }
 
-    /// Whether so many walks found no room that the filter counts as full.
+    /// Returns whether so many walks failed that the filter counts as full.
     pub(super) fn is_full(&self) -> bool {
         self.tired > MOST_TIRED
     }
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// Takes the table apart; what stays behind is a table without words.
+    /// Splits the table into parts, and leaves a table without words.
     pub(super) fn take_apart(&mut self, cut: &Cut) -> Vec<Filling<T>> {
         let stride = self.table.stride_bits();
         let cuts: Vec<usize> = cut.begins.iter().map(|begin| index(begin * stride / 64)).collect();
@@ -194,7 +194,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         let parts =
             whole.into_words().into_parts(&cuts).into_iter().map(|words| self.table.with_words(words));
         let begins = core::iter::once(0).chain(cut.begins.iter().copied());
-        // A place near the end of a part may reach into the next one, or be read together with some of it.
+        // A place near the end of a part may extend into the next part, or be read together with bits of it.
         let margin = 128u64.div_ceil(stride) + u64::from(self.layout.slots_per_place);
         let ends = cut.begins.iter().map(|begin| begin - margin).chain([self.layout.places]);
         parts
@@ -216,8 +216,8 @@ mod tests {
     use super::*;
     use crate::{Geometry, Kind, Layout, Spec};
 
-    /// The smallest offsets and the narrowest tags that a file may have: parts would be shorter than their
-    /// margins.
+    /// The smallest offsets and the narrowest tags that a file may have: without a lower limit, parts would be
+    /// shorter than their margins.
     #[test]
     fn parts_are_longer_than_their_margins() {
         for kind in [Kind::Flexible(1), Kind::Windowed(2), Kind::Sorted] {

@@ -1,8 +1,8 @@
 //! The two places of a key.
 //!
-//! A placement turns a hash into a first place and a fingerprint, and finds from either place and the
-//! fingerprint alone the other one: nothing else is known of a tag that has to move. The law that keeps every
-//! key findable: going to the other side and back leads home, and the two places never share a slot.
+//! A placement turns a hash into a first place and a fingerprint. From either place and the fingerprint it finds the
+//! other place: nothing else is known of a tag that has to move. The law that keeps every key findable: going to the
+//! other side and back leads to the same place, and the two places never share a slot.
 //!
 //! | placement | other place | number of places |
 //! | --- | --- | --- |
@@ -10,10 +10,9 @@
 //! | [`Subtables`] | place XOR the fingerprint's lowest bits | whole subtables |
 //! | [`Signed`] | plus an offset from the first side, minus from the second | any |
 //!
-//! XOR is its own inverse but leaves the table if the number of places is no power of two, and a remainder
-//! taken afterwards does not lead back: that loses keys. A signed offset leads back from any number of places
-//! and pays for it with one bit in the tag, the side, which a search compares like the rest, so that the bit
-//! is not lost to the rate.
+//! XOR is its own inverse, but leaves the table if the number of places is not a power of two, and a remainder taken
+//! afterwards does not lead back: keys would be lost. A signed offset leads back for any number of places. It costs
+//! one bit in the tag, the side; a search compares that bit like the rest, so the bit still counts for the rate.
 
 use core::hint::select_unpredictable;
 
@@ -38,42 +37,41 @@ pub struct Homes {
     pub(crate) fingerprint: Fingerprint,
 }
 
-/// How the two places of a key are found.
+/// The way to find the two places of a key.
 pub trait Placement: Copy + Send + Sync + core::fmt::Debug + 'static {
-    /// Whether a layout is one of this placement.
+    /// Returns whether a layout is one of this placement.
     fn fits(layout: &CuckooLayout) -> bool;
 
-    /// The placement that a layout describes, which fits.
+    /// Makes the placement of a layout that fits.
     fn new(layout: &CuckooLayout) -> Self;
 
-    /// Whether vectors can find homes, in narrow draws.
+    /// Returns whether vectors can find homes, in narrow draws.
     fn suits_vectors(&self) -> bool;
 
-    /// Whether there are tables for which [`is_near`](Self::is_near) or [`is_local`](Self::is_local) are true.
+    /// Whether [`is_near`](Self::is_near) or [`is_local`](Self::is_local) can be true.
     const HAS_WAYS: bool = false;
 
-    /// Whether the homes of keys are found by [`homes_by`](Self::homes_by) with `NEAR` or without; `None` if by
-    /// neither.
+    /// Returns whether [`homes_by`](Self::homes_by) finds homes with `NEAR` or without; `None` if with neither.
     #[inline(always)]
     fn is_near(&self) -> Option<bool> {
         Some(false)
     }
 
-    /// Whether the homes of keys are found by [`local_homes`](Self::local_homes) too.
+    /// Returns whether [`local_homes`](Self::local_homes) finds the same homes.
     fn is_local(&self) -> bool {
         false
     }
 
-    /// The homes of a key whose offset is one of those that most tables have.
+    /// Returns the homes of a key if offsets have the range that most tables have.
     #[inline(always)]
     fn local_homes(&self, hash: KeyHash) -> Homes {
         self.homes(hash)
     }
 
-    /// The homes of a key, in draws by `M`.
+    /// Returns the homes of a key, in draws by `M`.
     fn homes_by<M: Multiply, const NEAR: bool>(&self, hash: KeyHash) -> Homes;
 
-    /// The homes of a key.
+    /// Returns the homes of a key.
     #[inline(always)]
     fn homes(&self, hash: KeyHash) -> Homes {
         if self.is_near() == Some(false) {
@@ -83,27 +81,26 @@ pub trait Placement: Copy + Send + Sync + core::fmt::Debug + 'static {
         }
     }
 
-    /// The homes of a key, where it takes more than usual: out of the way of the others.
+    /// Returns the homes of a key where that takes more work than usual. Not inlined, to keep the usual path short.
     #[inline(never)]
     fn homes_otherwise(&self, hash: KeyHash) -> Homes {
         self.homes_by::<Whole, true>(hash)
     }
 
-    /// A hash with this first place and fingerprint: the filter cannot tell it from the hash of the key that
-    /// they came from.
+    /// Returns a hash with this first place and fingerprint. The filter cannot tell it from the hash of their key.
     fn hash(&self, first: Place, fingerprint: Fingerprint) -> KeyHash;
 
-    /// The place on the other side.
+    /// Returns the place on the other side.
     fn other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
 
-    /// The name of a pair of places with a fingerprint, the same from both sides.
+    /// Returns the name of a pair of places with a fingerprint, the same from both sides.
     fn canonical(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place;
 }
 
 /// The factors of [`scatter`].
 const SCATTER: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93];
 
-/// A hash of a fingerprint, good in its upper bits.
+/// Returns a hash of a fingerprint, good in its upper bits.
 #[inline(always)]
 const fn scatter(fingerprint: Fingerprint) -> u64 {
     scatter_by(fingerprint, SCATTER)
@@ -115,7 +112,7 @@ const fn scatter_by(fingerprint: Fingerprint, factors: [u64; 2]) -> u64 {
     (z ^ (z >> 32)).wrapping_mul(factors[1])
 }
 
-/// Fan et al.: place XOR a hash of the fingerprint, among a power of two of places.
+/// Fan et al.: place XOR a hash of the fingerprint; the number of places is a power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct Xor {
     places: u64,
@@ -123,7 +120,7 @@ pub struct Xor {
 }
 
 impl Xor {
-    /// What leads from one place to the other. Never zero: they must differ.
+    /// Returns the number that leads from one place to the other by XOR. Never zero: they must differ.
     #[inline(always)]
     fn distance_by<M: Multiply>(&self, fingerprint: Fingerprint) -> u64 {
         1 + M::last_draw(scatter(fingerprint), self.places - 1)
@@ -166,8 +163,8 @@ impl Placement for Xor {
     }
 }
 
-/// Eppstein: place XOR the lowest w bits of the fingerprint, so that the table falls into subtables of 2^w
-/// places that no key leaves. Those bits are never all zero.
+/// Eppstein: place XOR the lowest w bits of the fingerprint, so that the table divides into subtables of 2^w places
+/// that no key leaves. Those bits are never all zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Subtables {
     places: u64,
@@ -222,39 +219,38 @@ impl Placement for Subtables {
     }
 }
 
-/// Schmitz, Zentgraf and Rahmann, section 3.1: plus an offset that the fingerprint names, minus on the way
+/// Schmitz, Zentgraf and Rahmann, section 3.1: plus an offset that follows from the fingerprint, minus on the way
 /// back, around the ring of places.
 ///
-/// The offset is drawn from `least..least + span`. For a share of the fingerprints it is instead drawn inside
-/// an aligned group of places, about a cache line, and goes around that group. Offsets are at least the
-/// number of slots by which places overlap, in both directions around the ring.
+/// The offset is drawn from `least..least + span`. For a share of the fingerprints it is drawn inside an aligned
+/// group of places, about a cache line, and wraps around that group. Offsets are at least the number of slots by
+/// which places overlap, in both directions around the ring.
 ///
-/// A table that was doubled draws places and fingerprints as before the first doubling; `doubled.rs` says how the
-/// further bits of a place come out of the fingerprint.
+/// A doubled table draws places and fingerprints as before the first doubling; `doubled.rs` explains how the other
+/// bits of a place come from the fingerprint.
 #[derive(Clone, Copy, Debug)]
 pub struct Signed {
-    /// What is drawn from.
+    /// The numbers of choices of the two draws.
     places: u64,
     fingerprints: u64,
-    /// The places of the ring: those that are drawn from, doubled as often as the table was.
+    /// The places of the ring: `places`, doubled once for each doubling of the table.
     ring: u64,
     least: u64,
     span: u64,
-    /// Of 256 fingerprints, so many are near.
+    /// The number of fingerprints, out of 256, that are near.
     near: u64,
     near_span: u64,
-    /// Places of a group, less one.
+    /// Places of a group, minus one.
     group: u64,
     doublings: u32,
-    /// What [`Placement::is_near`] says.
+    /// The result of [`Placement::is_near`].
     is_near: Option<bool>,
-    /// [`SCATTER`], in memory, where it takes no register.
+    /// [`SCATTER`], kept in memory to save registers.
     scatter: [u64; 2],
 }
 
 impl Signed {
-    /// Steps from a place around a ring of `places`. Without a branch: on which side a resident sits cannot
-    /// be foreseen.
+    /// Steps from a place around a ring of `places`. Without a branch: the side of a resident is unpredictable.
     #[inline(always)]
     const fn step(place: u64, offset: u64, side: Side, places: u64) -> u64 {
         let back = (side as u64).wrapping_neg();
@@ -262,15 +258,15 @@ impl Signed {
         if sum >= places { sum - places } else { sum }
     }
 
-    /// The offset from the first side, its negative from the second.
+    /// Returns the offset on the first side, its negative on the second.
     #[inline(always)]
     const fn signed(offset: u64, side: Side) -> u64 {
         let back = (side as u64).wrapping_neg();
         (offset ^ back).wrapping_sub(back)
     }
 
-    /// The second place of a key whose offset is drawn from all: once around the ring if need be. Both sums are made
-    /// at once, and the sign of the lesser says which it is.
+    /// Returns the second place of a key whose offset is drawn from the whole range, wrapped around the ring if
+    /// needed. Both sums are computed at once, and the sign of the smaller decides between them.
     #[inline(always)]
     fn second_by<M: Multiply>(&self, first: u64, fingerprint: Fingerprint) -> u64 {
         let (_, rest) = M::draw(scatter(fingerprint), 256);
@@ -280,7 +276,7 @@ impl Signed {
         if around.cast_signed() < 0 { near } else { around }
     }
 
-    /// The place on the other side.
+    /// Returns the place on the other side.
     #[inline(always)]
     fn other_by<M: Multiply, const NEAR: bool>(
         &self,
@@ -292,7 +288,7 @@ impl Signed {
         if !NEAR {
             return Self::step(place, self.least + M::last_draw(rest, self.span), side, self.ring);
         }
-        // Without a branch: which fingerprints are near cannot be foreseen.
+        // Without a branch: which fingerprints are near is unpredictable.
         let near = byte < self.near;
         let span = select_unpredictable(near, self.near_span, self.span);
         let offset = self.least + M::last_draw(rest, span);
@@ -302,13 +298,13 @@ impl Signed {
         select_unpredictable(near, near_by, far)
     }
 
-    /// The place on the other side where some fingerprints are near, out of the way of those that are not.
+    /// Returns the place on the other side if some fingerprints are near. Not inlined, to keep the other path short.
     #[inline(never)]
     fn near_other(&self, place: Place, fingerprint: Fingerprint, side: Side) -> Place {
         Place(self.other_by::<Whole, true>(place.0, fingerprint, side))
     }
 
-    /// A place and a fingerprint, counted from 0, after all doublings.
+    /// Returns a place and a fingerprint, counted from 0, after all doublings.
     fn doubled(&self, mut place: u64, mut fingerprint: u64) -> (u64, u64) {
         for doubling in 0..self.doublings {
             let (half, rest) = halve(fingerprint, self.fingerprints >> doubling);
@@ -339,13 +335,13 @@ impl Placement for Signed {
             group: ring.group.saturating_sub(1),
             doublings,
             is_near: (doublings == 0).then_some(ring.near_share > 0),
-            // What is drawn first only says whether an offset is near: here the shift that drops it is made once.
+            // The first draw only decides whether an offset is near; the shift that drops it is done once, here.
             scatter: [SCATTER[0], SCATTER[1] << 8],
         }
     }
 
     fn suits_vectors(&self) -> bool {
-        // Doublings are a loop of no fixed length.
+        // Doublings are a loop of variable length.
         self.doublings == 0 && are_narrow(&[self.places, self.fingerprints, self.span, self.near_span])
     }
 
@@ -428,7 +424,7 @@ mod tests {
     use crate::key::mix;
     use crate::plan::Spec;
 
-    /// The layouts whose placements are tested: every family, small and large, every kind of offset.
+    /// Returns the layouts whose placements are tested: every family, small and large, every kind of offset.
     fn layouts() -> Vec<CuckooLayout> {
         let mut layouts = Vec::new();
         for kind in Kind::cuckoos() {
@@ -445,7 +441,7 @@ mod tests {
         layouts
     }
 
-    /// The law of all placements, for keys spread over the whole table. Returns whether vectors could do it.
+    /// Checks the law of all placements for keys spread over the whole table. Returns whether vectors suit it.
     fn check<P: Placement>(layout: &CuckooLayout) -> bool {
         let placement = P::new(layout);
         let overlap = if layout.kind.is_windowed() { u64::from(layout.slots_per_place) } else { 1 };
@@ -492,8 +488,8 @@ mod tests {
 
     #[test]
     fn xor_and_a_remainder_do_not_lead_back() {
-        // A table of 12 buckets, a key in bucket 6 whose fingerprint hashes to 9: from the other bucket, 3,
-        // the way back ends in 10, where nobody will look.
+        // A table of 12 buckets, a key in bucket 6 whose fingerprint hashes to 9: from the other bucket, 3, the way
+        // back ends in 10, where no lookup goes.
         let other = |place: u64, places: u64| (place ^ 9) % places;
         assert_eq!((other(6, 16), other(other(6, 16), 16)), (15, 6));
         assert_eq!((other(6, 12), other(other(6, 12), 12)), (3, 10));

@@ -5,16 +5,16 @@ use std::sync::OnceLock;
 /// Bits of the number of a quadruple.
 pub(super) const NUMBER_BITS: u32 = 12;
 
-/// Ascending quadruples of numbers below 16.
+/// The number of ascending quadruples of numbers below 16.
 pub(super) const QUADRUPLES: u64 = 3876;
 
-/// As many as there are numbers of [`NUMBER_BITS`] bits.
+/// The number of different values of [`NUMBER_BITS`] bits.
 pub(super) const NUMBERS: usize = 1 << NUMBER_BITS;
 
-/// The widest lanes of which four fit a word.
+/// The widest lanes of which four fit in a word.
 pub(super) const MOST_LANE: u32 = 16;
 
-/// What each position of a quadruple adds to its number.
+/// The amount that each position of a quadruple adds to its number.
 static BINOMIALS: [[u16; 16]; 4] = {
     let mut table = [[0; 16]; 4];
     let mut n = 0;
@@ -29,8 +29,8 @@ static BINOMIALS: [[u16; 16]; 4] = {
     table
 };
 
-/// The quadruples by number, four bits each, the smallest lowest. Numbers beyond the last count as the first,
-/// so that no bytes can do harm.
+/// The quadruples by number, four bits for each part, the smallest part lowest. Numbers beyond the last decode as the
+/// first, so that no bytes can do harm.
 static DECODED: [u16; NUMBERS] = {
     let mut table = [0; NUMBERS];
     let mut number = 0;
@@ -55,14 +55,14 @@ static DECODED: [u16; NUMBERS] = {
     table
 };
 
-/// The number of an ascending quadruple.
+/// Returns the number of an ascending quadruple.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "numbers below 16")]
 pub(super) fn encode(quadruple: [u64; 4]) -> u64 {
     (0..4).map(|i| u64::from(BINOMIALS[i][quadruple[i] as usize & 15])).sum()
 }
 
-/// The quadruple with a number, of which the lowest 12 bits count: four bits for each.
+/// Returns the quadruple with a number, four bits for each part. Only the lowest 12 bits of the number count.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "numbers below 2^12")]
 pub(super) fn decode(number: u64) -> u64 {
@@ -77,8 +77,8 @@ const fn spread(fields: u64, width: u32) -> u64 {
     pairs & low | (pairs & low << 4) << (width - 4)
 }
 
-/// All quadruples by number, spread into lanes of 4 to 16 bits: 32 KiB for each width that a filter of this
-/// process has, made when the first needs it.
+/// Returns all quadruples by number, spread into lanes of 4 to 16 bits: 32 KiB for each width that this process uses,
+/// made on first use.
 pub(super) fn spread_into(width: u32) -> &'static [u64; NUMBERS] {
     const WIDTHS: usize = MOST_LANE as usize - 3;
     static TABLES: [OnceLock<Box<[u64; NUMBERS]>>; WIDTHS] = [const { OnceLock::new() }; WIDTHS];

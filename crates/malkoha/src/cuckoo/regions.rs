@@ -1,18 +1,17 @@
-//! Many keys in the order of their places: sorted roughly, by the region of the table where the first place is.
+//! Many keys in the order of their places: roughly sorted, by the region of the table that holds the first place.
 //!
 //! ```text
 //!   keys     a slice
-//!   shares   as many keys each; threads take shares
-//!   lists    in every share one for each region; keys are hashed and appended to the list of their region
+//!   shares   of equal size; threads take shares
+//!   lists    one per region in every share; keys are hashed and appended to the list of their region
 //!   regions  the lists of all shares, the first share first: the keys of a region in the order of the slice
 //! ```
 //!
-//! Hashes fall into all regions alike, so a list has room for as many as are to be expected and three standard
-//! deviations more, and one pass does it all: nothing is counted beforehand and no list is ever moved. A key whose
-//! list is full is spilled: one in some hundred thousand, or many where the same keys come again and again, or come as
-//! hashes that are sorted.
+//! Hashes are spread evenly over the regions, so a list has room for the expected number of keys plus three standard
+//! deviations, and one pass is enough: nothing is counted beforehand and no list is ever moved. A key whose list is
+//! full is spilled: one in some hundred thousand, or many if the same keys are repeated or hashes come sorted.
 //!
-//! Shares and room follow from the number of keys and of regions alone, so threads do not change the order.
+//! Shares and room depend only on the numbers of keys and regions, so threads do not change the order.
 
 use core::convert::Infallible;
 
@@ -22,14 +21,14 @@ use crate::error::Error;
 use crate::key::KeyHash;
 use crate::key::draw::last_draw;
 
-/// Bytes of a region: with its neighbourhood it fits the L2 cache of common CPUs.
+/// Bytes of a region: with its neighbourhood it fits in the L2 cache of common CPUs.
 pub(super) const REGION_BYTES: u64 = 256 << 10;
 
-/// The most regions: the lines in which their lists end fit the cache while keys are sorted.
+/// The most regions: the cache lines where their lists end fit in the cache while keys are sorted.
 pub(super) const MOST_REGIONS: u64 = 4096;
 
-/// Keys are stored in so many rounds. Each goes through the whole table, which takes time; the fewer there are, the
-/// more memory the sorted keys take beside the table: with slots of 16 bits, half as much as it.
+/// Keys are stored in this many rounds. Each goes through the whole table, which takes time; fewer rounds need more
+/// memory for the sorted keys. With slots of 16 bits they take half as much as the table.
 const ROUNDS: u64 = 8;
 
 /// The fewest keys of a round: their lists take 9 MiB.
@@ -42,7 +41,7 @@ const SHARE: usize = 1 << 16;
 /// The fewest keys that are worth a list.
 const LIST: usize = 64;
 
-/// Keys that are sorted at a time for a table with so many slots, or for so many keys.
+/// Returns the number of keys to sort at a time, for a table with this many slots or for this many keys.
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: as many slots as fit the memory")]
 pub(crate) fn round(slots: u64) -> usize {
     ((slots / ROUNDS) as usize).max(LEAST_ROUND)
@@ -59,7 +58,7 @@ pub(super) struct Order {
     pub(super) most: usize,
 }
 
-/// Hashes of keys, raw, and the value of each; no values at all if they are all 0.
+/// Raw hashes of keys, and the value of each; no values if all are 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List<'a> {
     hashes: &'a [u64],
@@ -93,18 +92,18 @@ impl<'a> List<'a> {
 /// The lists of one share. Their memory is kept from one slice of keys to the next.
 #[derive(Debug)]
 struct Lists {
-    /// The room of a list.
+    /// Keys that a list has room for.
     room: usize,
-    /// The keys of each list.
+    /// The length of each list.
     lens: Vec<u32>,
-    /// The lists, one beside the other: raw hashes.
+    /// The lists side by side: raw hashes.
     hashes: Words,
     values: Vec<u16>,
     spilled: (Vec<u64>, Vec<u16>),
 }
 
 impl Lists {
-    /// Lists that are as large as that many keys need them, in the memory of others if there are and they have it.
+    /// Makes lists large enough for `keys` keys, in the memory of `old` lists if that is enough.
     fn new(keys: usize, regions: usize, valued: bool, old: Option<Self>) -> Result<Self, Error> {
         let mean = keys.div_ceil(regions);
         let room = (mean + 3 * mean.isqrt() + 8).min(keys);
@@ -130,7 +129,7 @@ impl Lists {
                 let len = self.lens[region];
                 if (len as usize) < self.room {
                     let at = region * self.room + len as usize;
-                    // The line that the list goes on in, for one of the next keys that come here.
+                    // The next cache line of the list, for one of the next keys of this region.
                     self.hashes.prefetch((at + 8) as u64 * 64);
                     self.hashes[at] = hash;
                     if let Some(&value) = values.get(i) {
@@ -157,7 +156,7 @@ impl Lists {
     }
 }
 
-/// As many values 0, if there is memory for them.
+/// Returns `count` values of 0, or an error if there is no memory for them.
 fn zeros(count: usize) -> Result<Vec<u16>, Error> {
     let mut values = Vec::new();
     values.try_reserve_exact(count).map_err(|_| Error::Allocation { bytes: 2 * count as u64 })?;
@@ -176,8 +175,8 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Hashes and sorts keys on so many threads, in place of those that were there. Says if there is no memory for
-    /// this; then there are no keys.
+    /// Hashes and sorts keys on `threads` threads, and replaces the previous ones. Fails if there is no memory; then
+    /// there are no keys.
     pub(super) fn sort(&mut self, keys: &Many, order: Order, threads: usize) -> Result<(), Error> {
         let share = self.prepare((keys.len(), keys.has_values()), order)?;
         let threads = threads.min(self.shares.len());
@@ -185,7 +184,7 @@ impl Regions {
         Ok(())
     }
 
-    /// Makes lists for so many keys, with or without values; returns how many keys each share has.
+    /// Makes lists for `keys` keys, with or without values; returns the number of keys of a share.
     fn prepare(&mut self, (keys, valued): (usize, bool), order: Order) -> Result<usize, Error> {
         let shares = (keys / SHARE).clamp(1, MOST_SHARES);
         let share = keys.div_ceil(shares).max(1);
@@ -200,24 +199,24 @@ impl Regions {
         Ok(share)
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub(super) fn len(&self) -> usize {
         self.keys
     }
 
-    /// The parts of the table that they were sorted for.
+    /// Returns the number of parts of the table that the keys were sorted for.
     pub(super) fn parts(&self) -> usize {
         self.parts
     }
 
-    /// The keys of a part, region by region, but for those that were spilled.
+    /// Returns the keys of a part, region by region, except spilled keys.
     pub(super) fn of_part(&self, part: usize) -> impl Iterator<Item = List<'_>> {
         let first = part * self.per_part;
         (first..first + self.per_part)
             .flat_map(|region| self.shares.iter().map(move |lists| lists.list(region)))
     }
 
-    /// Those that were spilled.
+    /// Returns the spilled keys.
     pub(super) fn spilled(&self) -> impl Iterator<Item = (KeyHash, u16)> {
         self.shares.iter().map(Lists::spilled).flat_map(List::keys)
     }
@@ -233,7 +232,7 @@ impl Regions {
         }
     }
 
-    /// All keys.
+    /// Returns all keys.
     pub(super) fn keys(&self) -> impl Iterator<Item = (KeyHash, u16)> {
         (0..self.parts).flat_map(|part| self.of_part(part)).flat_map(List::keys).chain(self.spilled())
     }
@@ -250,7 +249,7 @@ mod tests {
         Many::shared((&hashes, values), hasher, |keys| regions.sort(keys, order, threads)).unwrap();
     }
 
-    /// One share and several, few keys and many for each region, with and without values.
+    /// One share and several, few and many keys per region, with and without values.
     #[test]
     fn keys_are_sorted_by_region_and_keep_their_order() {
         for (count, parts, regions_of_part) in
@@ -268,7 +267,7 @@ mod tests {
                     keys.iter().enumerate().map(|(i, key)| (KeyHash::from_raw(*key), value(i))).collect();
                 let total = (parts * regions.per_part) as u128;
                 given.sort_by_key(|(hash, _)| (u128::from(hash.to_raw()) * total) >> 64);
-                // All of those, in this order, but for the spilled.
+                // All of them, in this order, except spilled keys.
                 let spilled: Vec<_> = regions.spilled().collect();
                 assert!(spilled.len() < 50, "{} of {count}", spilled.len());
                 given.retain(|key| !spilled.contains(key));
@@ -280,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Memory is used again for fewer and for more keys, with values and without; equal keys are spilled, each with its
+    /// Memory is reused for fewer and for more keys, with and without values; equal keys are spilled, each with its
     /// value.
     #[test]
     fn equal_keys_are_spilled() {

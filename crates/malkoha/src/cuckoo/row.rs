@@ -1,7 +1,7 @@
-//! A row of keys, taken through the same steps together.
+//! A row of keys that go through the same steps together.
 //!
-//! Every step is a plain loop over arrays, compiled for several CPUs (`bits/cpu.rs`), of which a compiler makes
-//! vectors where the CPU has them:
+//! Every step is a plain loop over arrays, compiled for several CPUs (`bits/cpu.rs`), and vectorised by the compiler
+//! where the CPU has the instructions:
 //!
 //! ```text
 //!   keys    -> hashes    `rows.rs`
@@ -9,7 +9,7 @@
 //!   homes   -> answers   `Table::hold_row`, by table
 //! ```
 //!
-//! So there are as many loops as there are placements and tables, and not one for each pair of them.
+//! So there is one loop for each placement and each table, not one for each pair of them.
 
 use crate::bits::cpu::{Cpu, Portable, Vectors, Work};
 use crate::bits::words::ROW;
@@ -20,7 +20,7 @@ use super::place::{Homes, Place, Placement};
 use super::table::{Table, ask_for};
 use super::tag::Fingerprint;
 
-/// The homes of a row of keys, part by part: what vectors hold is stored as it is.
+/// The homes of a row of keys, one array per field, so that vectors can be stored as they are.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub(super) first: [u64; ROW],
@@ -38,7 +38,7 @@ impl Row {
         }
     }
 
-    /// Takes the homes of these hashes, in draws by `M`.
+    /// Finds the homes of these hashes, in draws by `M`.
     #[inline(always)]
     fn fill<P: Placement, M: Multiply>(&mut self, placement: P, hashes: &[KeyHash; ROW]) {
         match placement.is_near() {
@@ -99,7 +99,7 @@ pub(super) fn find_homes<P: Placement>(cpu: Cpu, placement: &P, hashes: &[KeyHas
     if placement.suits_vectors() { cpu.run(work) } else { work.run(Portable) }
 }
 
-/// Answers whether a table holds each of a row of keys.
+/// Looks up a row of keys in a table.
 pub(super) fn look_up_row<T: Table>(cpu: Cpu, table: &T, row: &Row, answers: &mut [bool; ROW]) {
     struct LookUpRow<'a, T>(&'a T, &'a Row, &'a mut [bool; ROW]);
     impl<T: Table> Work for LookUpRow<'_, T> {
@@ -118,8 +118,8 @@ pub(super) fn look_up_row<T: Table>(cpu: Cpu, table: &T, row: &Row, answers: &mu
     cpu.run(LookUpRow(table, row, answers));
 }
 
-/// [`look_up_row`] in a plain table, with the memory of the next row asked for in between, key by key: a CPU that has
-/// too many requests at a time lets comparisons wait.
+/// Does [`look_up_row`] in a plain table, and prefetches the next row in between, key by key: with too many requests
+/// at a time, the CPU would let comparisons wait.
 pub(super) fn look_up_and_ask<T: Table>(
     cpu: Cpu,
     table: &T,

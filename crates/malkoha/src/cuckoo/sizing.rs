@@ -1,8 +1,8 @@
 //! From a wish to a layout: how many slots, how wide, how far the offsets reach.
 //!
-//! The tag is the narrowest whose rate holds. The number of slots follows from the load, with some to spare
-//! in small tables, where chance weighs more; the stash takes what remains. The constants come from
-//! measurements that `docs/NOTEBOOK.md` describes under "Small tables" and "Small fingerprints".
+//! The tag is the narrowest that achieves the rate. The number of slots follows from the load, with spare slots for
+//! small tables, where chance matters more; the stash takes what remains. The constants come from measurements that
+//! `docs/NOTEBOOK.md` describes under "Small tables" and "Small fingerprints".
 
 use crate::error::Error;
 use crate::key::draw::bits_needed;
@@ -17,10 +17,10 @@ use super::sorted::SortedBuckets;
 pub(super) const LOCAL_RANGE: u64 = 1 << 14;
 const DENSE_TABLE: u64 = 1 << 24;
 
-/// The chance that filling a filter as planned may fail.
+/// The accepted probability that filling a filter as planned fails.
 const FAILURE: f64 = 1e-7;
 
-/// Keys of the stash that are not counted on for known reasons.
+/// Room in the stash that is kept for unforeseen causes.
 const RESERVE: u32 = 4;
 
 /// What a caller wants of a cuckoo table.
@@ -34,23 +34,23 @@ pub(crate) struct Wish {
     pub(crate) max_steps: u32,
     /// Bits of the value beside each fingerprint.
     pub(crate) value_bits: u32,
-    /// Shards among which a key is drawn first: that takes bits of its hash too.
+    /// The number of shards. Drawing a shard takes bits of the hash too.
     pub(crate) shards: u32,
 }
 
 impl Wish {
-    /// The rate when the wished keys are in each of the shards.
+    /// Returns the rate when each shard holds the planned keys.
     pub(crate) fn rate(&self, layout: &CuckooLayout) -> f64 {
         let all = |number: u64| number.saturating_mul(u64::from(self.shards));
         theory::rate(self.kind, all(self.keys), all(layout.places), layout.fingerprints)
     }
 
-    /// Bits that shard, place and fingerprint take from the 64 of a hash.
+    /// Returns the bits of the 64 of a hash that shard, place and fingerprint take.
     fn hash_bits(&self, layout: &CuckooLayout) -> u32 {
         bits_needed(&[u64::from(self.shards), layout.places, layout.fingerprints])
     }
 
-    /// The layout with the narrowest tags whose rate is at most `rate`.
+    /// Returns the layout with the narrowest tags whose rate is at most `rate`.
     pub(crate) fn at_rate(&self, rate: f64) -> Result<CuckooLayout, Error> {
         let mut best: Option<CuckooLayout> = None;
         for bits in self.tag_bits() {
@@ -78,7 +78,7 @@ impl Wish {
         }
     }
 
-    /// The layout with the widest tags that fits into `bytes` of memory.
+    /// Returns the layout with the widest tags that fits into `bytes` bytes of memory.
     pub(crate) fn in_memory(&self, bytes: u64) -> Result<CuckooLayout, Error> {
         let mut best = None;
         let mut least = u64::MAX;
@@ -102,17 +102,17 @@ impl Wish {
         }
     }
 
-    /// Widths that tags can have below the value, ascending.
+    /// Returns the widths that tags can have below the value, ascending.
     fn tag_bits(&self) -> core::ops::RangeInclusive<u32> {
         CuckooLayout::tag_widths_below(self.kind, self.value_bits)
     }
 
-    /// The layout with 2^`doublings` times the places and 2^`bits` times the fingerprints of another of this
-    /// kind, and the most keys that it takes at this rate. Only for signed offsets that do not stay near.
+    /// Returns the layout with 2^`doublings` times the places and 2^`bits` times the fingerprints of another of this
+    /// kind, and the most keys that it holds at this rate. Only for signed offsets that do not stay near.
     ///
-    /// The number of pairs of first place and fingerprint is a multiple of the other's. Both draws together
-    /// are one draw of a pair, so that the pair of a key in the other layout is the pair here, divided and
-    /// rounded down: keys with equal pairs here have equal pairs there.
+    /// The number of pairs of first place and fingerprint is a multiple of the other's. Both draws together are one
+    /// draw of a pair, so the pair of a key in the other layout is the pair here, divided and rounded down: keys with
+    /// equal pairs here have equal pairs there.
     pub(crate) fn refined(
         &self,
         coarse: &CuckooLayout,
@@ -144,7 +144,7 @@ impl Wish {
         Self { keys, ..*self }.checked(layout).map(|layout| (keys, layout))
     }
 
-    /// The layout with tags of `bits` bits below the value, whatever rate they give.
+    /// Returns the layout with tags of `bits` bits below the value, whatever their rate.
     fn with_tag_bits(&self, bits: u32) -> Result<CuckooLayout, Error> {
         let kind = self.kind;
         let l = u64::from(kind.slots_per_place());
@@ -169,21 +169,21 @@ impl Wish {
         Ok(layout)
     }
 
-    /// A layout with tags of `bits` bits below the value that has no places as yet.
+    /// Returns a layout with tags of `bits` bits below the value, and no places yet.
     fn with_tags(&self, bits: u32) -> CuckooLayout {
         let Self { kind, stash, max_steps, value_bits, .. } = *self;
         CuckooLayout { stash, max_steps, ..CuckooLayout::with_tags(kind, bits).with_values(value_bits) }
     }
 
-    /// Slots for `keys` keys at the wished load, with spare ones for the fluctuation of small tables; `None`
-    /// if they cannot be counted.
+    /// Returns the slots for `keys` keys at the planned load, with spare slots for the fluctuation of small tables;
+    /// `None` if there are too many.
     fn slots_for(&self, keys: u64) -> Option<u64> {
         let slots = keys as f64 / self.load + self.spare(keys as f64);
         (slots < 2f64.powi(56)).then(|| whole(slots))
     }
 
-    /// Slots beyond the planned load, so that chance does not overfill a small table. Fluctuations grow with
-    /// the root of the number of keys; places with few slots feel them most.
+    /// Returns the slots beyond the planned load, so that chance does not overfill a small table. Fluctuations grow
+    /// with the square root of the number of keys; they matter most for places with few slots.
     fn spare(&self, keys: f64) -> f64 {
         let roots = match self.kind.slots_per_place() {
             1 | 2 if !self.kind.is_windowed() => 3.0,
@@ -193,7 +193,7 @@ impl Wish {
         roots * keys.sqrt() + 4.0
     }
 
-    /// How far signed offsets reach; rounds the places up to whole groups where some offsets stay near.
+    /// Computes how far signed offsets reach, and rounds the places up to whole groups if some offsets are near.
     fn ring(&self, layout: &mut CuckooLayout) -> Ring {
         let least = CuckooLayout::least_offset(layout.kind);
         let mut ring = Ring { least, most: 0, near_share: 0, group: 1 };
@@ -212,8 +212,8 @@ impl Wish {
         ring
     }
 
-    /// The places among which near offsets stay: those of a cache line, or more if so many keys stay near
-    /// that some line would get more of them than it has slots.
+    /// Returns the number of places within which near offsets stay: those of a cache line, or more if otherwise some
+    /// line would get more near keys than it has slots.
     fn near_group(&self, layout: &CuckooLayout, least: u64) -> u64 {
         let stride_bits = match layout.kind {
             Kind::Sorted => SortedBuckets::bucket_bits(layout.tag.bits),
@@ -228,7 +228,7 @@ impl Wish {
         group
     }
 
-    /// Whether groups of this many places have room for the keys that stay in them: the group as a whole, and
+    /// Returns whether groups of this many places have room for the keys that stay in them: the group as a whole, and
     /// every two places that are the homes of one key.
     fn near_fits(&self, layout: &CuckooLayout, group: u64) -> bool {
         let Offsets::Near(share) = self.offsets else { return true };
@@ -239,11 +239,11 @@ impl Wish {
         let pairs = layout.places as f64 * (group - 1) as f64 / 2.0;
         let in_groups = theory::overfull(near_keys, groups, u32::try_from(slots).unwrap_or(u32::MAX));
         let in_pairs = theory::overfull(near_keys, pairs, 2 * layout.slots_per_place);
-        // Three and four places that share their keys are overfull about as often as two.
+        // Sets of three and four places that share their keys are overfull about as often as pairs.
         poisson_above(in_groups + 4.0 * in_pairs, self.stash / 4) <= FAILURE
     }
 
-    /// Chooses how large the subtables of a simplified filter are: as large as the memory they need is small.
+    /// Chooses the size of the subtables of a simplified filter: the one that needs the least memory.
     fn subtables(&self, layout: &mut CuckooLayout, fingerprint_bits: u32) {
         let l = u64::from(layout.slots_per_place);
         let mut best = u64::MAX;
@@ -259,14 +259,14 @@ impl Wish {
         }
     }
 
-    /// How many subtables of so many slots hold all keys, the fullest of them included.
+    /// Returns how many subtables of `slots` slots hold all keys, so that even the fullest has room.
     fn subtable_count(&self, slots: u64) -> Option<u64> {
         if self.slots_for(self.keys)? <= slots {
             return Some(1);
         }
         let keys = self.keys as f64;
         let mut count = (keys / self.load / slots as f64).max(1.0);
-        // The fullest of the subtables has about this many standard deviations more than the mean.
+        // The fullest subtable is about this many standard deviations above the mean.
         for _ in 0..64 {
             let mean = keys / count;
             let above = (2.0 * (count / FAILURE).ln()).sqrt();
@@ -283,10 +283,10 @@ impl Wish {
         None
     }
 
-    /// Whether the load can be reached, and so few keys are left over that the stash takes them.
+    /// Returns whether the load can be reached with so few keys left over that the stash holds them.
     fn has_room(&self, layout: &CuckooLayout) -> bool {
-        // With very few fingerprints keys have too few pairs of places to choose from, and the threshold
-        // itself falls.
+        // With very few fingerprints, keys have too few pairs of places to choose from, and the threshold itself
+        // falls.
         let choices = f64::from(layout.slots_per_place) * layout.groups() / layout.places as f64;
         if choices < if layout.kind.is_windowed() { 14.0 } else { 21.0 } {
             return false;
@@ -299,7 +299,7 @@ impl Wish {
         poisson_above(expected, layout.stash.saturating_sub(RESERVE)) <= FAILURE
     }
 
-    /// Refuses what cannot be addressed or hashed.
+    /// Refuses layouts that cannot be addressed or that need too many bits of a hash.
     fn checked(&self, layout: CuckooLayout) -> Result<CuckooLayout, Error> {
         if layout.table_bits().is_none() {
             return Err(Error::TooLarge { keys: self.keys });
@@ -311,28 +311,28 @@ impl Wish {
     }
 }
 
-/// A count, rounded up.
+/// Rounds a count up.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts, below 2^56")]
 fn whole(count: f64) -> u64 {
     count.ceil() as u64
 }
 
-/// How far local offsets reach in a table of so many places that is planned for this load.
+/// Returns how far local offsets reach in a table of `places` places that is planned for this load.
 ///
-/// The keys of a stretch of the table must find room in it and in what offsets reach around it. How many more than the
-/// mean there are in the fullest stretch grows with the root of the logarithm of the number of stretches, and what is
-/// left free up to the threshold takes it in at any size; unless the table is dense, which leaves little.
+/// The keys of a stretch of the table must find room in it and in what offsets reach around it. The excess of the
+/// fullest stretch over the mean grows with the square root of the logarithm of the number of stretches, and the
+/// space that is free up to the threshold absorbs it at any size, unless the table is dense and leaves little.
 pub(super) fn local_range(kind: Kind, load: f64, places: u64) -> u64 {
     if load <= theory::planned_load(kind) {
         return LOCAL_RANGE;
     }
-    // Doubled for every fourfold larger table.
+    // Doubled whenever the table is four times as large.
     LOCAL_RANGE << (places / DENSE_TABLE).max(1).ilog2().div_ceil(2)
 }
 
-/// The chance that a Poisson variable exceeds `most`.
+/// Returns the probability that a Poisson variable exceeds `most`.
 fn poisson_above(mean: f64, most: u32) -> f64 {
-    // More than this, or so many that the formula for them fails, is certainly too many.
+    // A larger mean, or one so large that its formula failed, is certainly too much.
     if !(0.0..=100.0).contains(&mean) {
         return 1.0;
     }
@@ -341,7 +341,7 @@ fn poisson_above(mean: f64, most: u32) -> f64 {
     for x in 1u32.. {
         probability *= mean / f64::from(x);
         above += if x > most { probability } else { 0.0 };
-        // Beyond the mean the terms fall ever faster.
+        // Beyond the mean the terms decrease faster and faster.
         if f64::from(x) > mean && probability < 1e-30 {
             break;
         }

@@ -8,8 +8,8 @@
 //!                 |<- place 1 ->|                                   a place begins at every slot
 //! ```
 //!
-//! Buckets and windows differ only in where a place begins and in the stamps of the tags, so that one search
-//! serves both, with the widths in registers:
+//! Buckets and windows differ only in where a place begins and in the stamps of the tags, so one search serves both,
+//! with the widths in registers:
 //!
 //! ```text
 //!   load       the 8 bytes from the byte where the place begins, shifted: the slots are lanes of a word, and
@@ -18,7 +18,7 @@
 //!   answer     a lane that is equal leaves a mark (`bits/lanes.rs`)
 //! ```
 //!
-//! A place that one load does not have is searched in several groups of lanes, each with a load of its own.
+//! A place that does not fit into one load is searched in several groups of lanes, each with its own load.
 
 use core::hint::select_unpredictable;
 
@@ -41,33 +41,33 @@ const MOST_SLOTS: usize = 8;
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     lanes: Lanes,
-    /// What a fingerprint counts in every lane,
+    /// The distance between fingerprints, in every lane.
     steps: u64,
-    /// and what the first of them is there, by side.
+    /// The tag of the first fingerprint in every lane, by side.
     stamps: [u64; 2],
 }
 
 impl Group {
-    /// What the lanes hold if they hold a key on this side, with value 0.
+    /// Returns what the lanes hold if they hold a key on this side, with value 0.
     #[inline(always)]
     const fn sought(&self, fingerprint: u64, side: Side) -> u64 {
         self.base(fingerprint).wrapping_add(self.stamps[side as usize])
     }
 
-    /// The part of it that is the same for both sides.
+    /// Returns the part of `sought` that is the same for both sides.
     #[inline(always)]
     const fn base(&self, fingerprint: u64) -> u64 {
         fingerprint.wrapping_sub(1).wrapping_mul(self.steps)
     }
 
-    /// Marks lanes that are zero: of several only the first is certain.
+    /// Marks lanes that are zero; only the first mark is certain.
     #[inline(always)]
     const fn marks(&self, lanes: u64) -> u64 {
         lanes::zero_marks(lanes, self.lanes.ones, self.lanes.highs)
     }
 }
 
-/// An empty lane, if there are marks: the first that they mark in what a group has at a bit.
+/// The first empty lane of a group that begins at a bit; there is none if there are no marks.
 #[derive(Clone, Copy)]
 struct Empty {
     marks: u64,
@@ -79,44 +79,44 @@ struct Empty {
 #[derive(Clone, Debug)]
 pub struct Slots {
     words: Words,
-    /// Bits from one place to the next,
+    /// Bits from one place to the next.
     stride: u64,
-    /// and bytes, if they are whole ones, else 0.
+    /// The same in bytes if it is a whole number, else 0.
     stride_bytes: u64,
-    /// The bits of every lane that tell of its key, and not of its value.
+    /// The bits of every lane that belong to the key, not to the value.
     keys: u64,
-    /// How many groups there are,
+    /// The number of groups.
     count: u32,
-    /// and the bits from one to the next.
+    /// Bits from one group to the next.
     group_bits: u32,
     groups: [Group; MOST_SLOTS],
     tag: Anatomy,
-    /// The bits of a tag.
+    /// The mask of a tag.
     tag_mask: u64,
-    /// Slots of a place.
+    /// Slots per place.
     l: u32,
-    /// A place is one load, which has all of it,
+    /// A place fits into one load.
     one_load: bool,
-    /// and tags have no values,
+    /// A place fits into one load, and tags have no values.
     plain: bool,
-    /// and fields of whole bits.
+    /// In addition, tags have fields of whole bits.
     simple: bool,
 }
 
 impl Slots {
-    /// The bit where a place begins.
+    /// Returns the bit where a place begins.
     #[inline(always)]
     fn bit(&self, place: Place) -> u64 {
         place.0 * self.stride
     }
 
-    /// The bit where a slot of a place begins.
+    /// Returns the bit where a slot of a place begins.
     #[inline(always)]
     fn slot_bit(&self, place: Place, rank: u32) -> u64 {
         self.bit(place) + u64::from(rank * self.tag.bits)
     }
 
-    /// The groups of a place: the bit of each counted from that of the place, and its lanes.
+    /// Returns the groups of a place: the first bit of each, counted from that of the place, and its lanes.
     #[inline(always)]
     fn groups(&self) -> impl Iterator<Item = (u64, &Group)> {
         self.groups
@@ -126,14 +126,14 @@ impl Slots {
             .take(self.count as usize)
     }
 
-    /// The lanes that a group has of a place. Where tags are wider than a load is sure to have, it has one lane.
+    /// Returns the lanes of the group that begins at bit `at`. If tags are wider than `SURE_BITS`, it has one lane.
     #[inline(always)]
     fn lanes(&self, at: u64) -> u64 {
         if self.tag.bits <= SURE_BITS { self.words.load(at) } else { self.words.read(at, self.tag.bits) }
     }
 
-    /// The first lane of a place that is zero when `differ` has compared it: the bit of its group, the group and
-    /// the lane's lowest bit in there.
+    /// Returns the first lane of a place that `differ` makes zero: the bit of its group, the group, and the lowest
+    /// bit of the lane in it.
     #[inline(always)]
     fn find(&self, place: Place, differ: impl Fn(u64, &Group) -> u64) -> Option<(u64, Group, u32)> {
         for (from, group) in self.groups() {
@@ -146,26 +146,26 @@ impl Slots {
         None
     }
 
-    /// The first copy of an entry with its value.
+    /// Finds the first copy of an entry with its value.
     #[inline(always)]
     fn find_copy(&self, entry: Entry) -> Option<(u64, Group, u32)> {
         self.find(entry.place, |lanes, group| lanes ^ self.sought(group, entry))
     }
 
-    /// The lowest bit of the first lane that is marked.
+    /// Returns the lowest bit of the first marked lane.
     #[inline(always)]
     fn lane(&self, marks: u64) -> u32 {
         lanes::first(marks, self.tag.bits)
     }
 
-    /// What the lanes of a group hold if they hold an entry.
+    /// Returns what the lanes of a group hold if they hold an entry.
     #[inline(always)]
     fn sought(&self, group: &Group, entry: Entry) -> u64 {
         let value = self.tag.raised(entry.value).wrapping_mul(group.lanes.ones);
         group.sought(entry.fingerprint.0, entry.side).wrapping_add(value)
     }
 
-    /// Writes one lane of what `lanes` reads at a bit.
+    /// Writes one lane of those that `lanes` reads at a bit.
     #[inline(always)]
     fn write_lane(&mut self, at: u64, lane: u32, lanes: u64) {
         let mask = self.tag_mask << lane;
@@ -176,7 +176,7 @@ impl Slots {
         }
     }
 
-    /// What the lanes of a place of one load hold if they hold a key with a value, by side.
+    /// Returns what the lanes of a place of one load hold if they hold a key with a value, by side.
     #[inline(always)]
     fn sought_by_side(&self, homes: Homes, value: u16) -> [u64; 2] {
         let group = &self.groups[0];
@@ -185,11 +185,11 @@ impl Slots {
         group.stamps.map(|stamps| base.wrapping_add(stamps))
     }
 
-    /// [`put_in_either`](Table::put_in_either) for places of several groups.
+    /// Does [`put_in_either`](Table::put_in_either) for places of several groups.
     #[inline(never)]
     fn put_in_either_group(&mut self, homes: Homes, value: u16) -> bool {
         let [first, second] = homes.both(value);
-        // Which of the two it is cannot be foreseen, and nothing branches.
+        // Which of the two has room cannot be predicted, so the choice is made without a branch.
         let (one, other) = (self.first_empty(first.place), self.first_empty(second.place));
         let here = one.marks != 0;
         let empty = Empty {
@@ -201,13 +201,13 @@ impl Slots {
         self.put_at(empty, Entry { side, ..first })
     }
 
-    /// The first empty lane of a place of several groups. All of them are looked at: which is the first that has one
-    /// cannot be foreseen.
+    /// Finds the first empty lane of a place of several groups. It looks at all groups, because which of them is the
+    /// first with an empty lane is unpredictable.
     #[inline(always)]
     fn first_empty(&self, place: Place) -> Empty {
         let mut empty = Empty { marks: 0, at: 0, group: 0 };
         if self.group_bits == self.tag.bits && self.tag.bits <= SURE_BITS {
-            // One lane each, whose highest bit is its mark.
+            // Groups of one lane, whose highest bit is its mark.
             let mark = 1 << (self.tag.bits - 1);
             let mut at = self.bit(place) + u64::from(self.l * self.tag.bits);
             for rank in (0..self.l as usize).rev() {
@@ -230,7 +230,7 @@ impl Slots {
         empty
     }
 
-    /// Puts an entry into an empty lane, wherever its own place is; `false` if there is none.
+    /// Puts an entry into an empty lane, whatever its `place` is; returns `false` if there is none.
     #[inline(always)]
     fn put_at(&mut self, empty: Empty, entry: Entry) -> bool {
         if empty.marks == 0 {
@@ -241,13 +241,13 @@ impl Slots {
         true
     }
 
-    /// [`take_from_either`](Table::take_from_either) for places of several groups.
+    /// Does [`take_from_either`](Table::take_from_either) for places of several groups.
     #[inline(never)]
     fn take_from_either_group(&mut self, homes: Homes, value: u16) -> bool {
         homes.both(value).into_iter().any(|entry| self.take(entry))
     }
 
-    /// Takes one copy of an entry, with its value, out of its place.
+    /// Removes one copy of an entry, with its value, from its place.
     fn take(&mut self, entry: Entry) -> bool {
         let Some((at, _, lane)) = self.find_copy(entry) else { return false };
         self.write_lane(at, lane, 0);
@@ -260,9 +260,9 @@ impl Slots {
         self.put_at(self.first_empty(entry.place), entry)
     }
 
-    /// Writes `sought` to the first lane of the first of two places that `differ` makes zero, or else of the second,
-    /// or empties it there; `false` if there is none. Only for places of one load. Which of the two it is cannot be
-    /// foreseen, and nothing branches.
+    /// Finds the first lane that `differ` makes zero, in the first of two places or else in the second, and writes
+    /// `sought` to it, or empties it; returns `false` if there is none. Only for places of one load. Which place it
+    /// is cannot be predicted, so that choice is made without a branch.
     #[inline(always)]
     fn write_in_either<const EMPTY: bool>(
         &mut self,
@@ -288,7 +288,7 @@ impl Slots {
         true
     }
 
-    /// Whether the places of a key have a lane that is equal, in several groups.
+    /// Returns whether a lane in the groups of the two places of a key holds it.
     fn hold_in_groups(&self, homes: Homes) -> bool {
         let mut marks = 0;
         for (from, group) in self.groups() {
@@ -310,15 +310,15 @@ impl Slots {
         self.tag.tag(entry.fingerprint, entry.side, u64::from(rank), entry.value)
     }
 
-    /// The entry of a tag at a rank of a place.
+    /// Returns the entry of a tag at a rank of a place.
     fn entry(&self, place: Place, rank: u32, tag: Tag) -> Entry {
         let (fingerprint, side, own_rank) = self.tag.parts(tag);
         Entry { place: self.begin(place, rank, own_rank), fingerprint, side, value: self.tag.value(tag) }
     }
 
-    /// The place of a tag that lies at a rank of a place. A window that holds this slot may begin elsewhere; its tag
-    /// says how far back. In a part of a table it may begin before the part, at a negative number so to speak, which
-    /// the part sets right.
+    /// Returns the own place of a tag that lies at a rank of a place. Its window may begin elsewhere; the tag stores
+    /// how far back. In a part of a table the window may begin before the part: the number wraps around, and the part
+    /// corrects it.
     #[inline(always)]
     fn begin(&self, place: Place, rank: u32, own_rank: u64) -> Place {
         let begin = place.0.wrapping_add(u64::from(rank)).wrapping_sub(own_rank);
@@ -406,11 +406,12 @@ impl Table for Slots {
     fn new(layout: &CuckooLayout, words: Words) -> Self {
         let (tag, l) = (layout.tag, layout.slots_per_place);
         let stride = if layout.kind.is_windowed() { tag.bits } else { l * tag.bits };
-        // Bits of a byte in which no place begins: where all begin with a byte, one load has 64 bits of a place.
+        // The largest shift of a load: where every place begins on a byte it is 0, and one load has 64 bits of a
+        // place.
         let most_shift = 8 - (1 << stride.trailing_zeros().min(3));
         let fit = ((u64::BITS - most_shift) / tag.bits).clamp(1, l);
         let count = l.div_ceil(fit);
-        // As many lanes in each group, but for the last.
+        // Every group has the same number of lanes, except perhaps the last.
         let lanes_per_group = if count == 1 { l } else { (SURE_BITS / tag.bits).clamp(1, l) };
         let count = l.div_ceil(lanes_per_group);
         let one_load = count == 1 && tag.bits <= SURE_BITS;

@@ -1,8 +1,8 @@
 //! `SortedBuckets`: buckets of four tags, stored in ascending order in four bits less.
 //!
-//! The order of the tags in a bucket carries no information, so it need not be stored. The highest four bits
-//! of the sorted tags are an ascending quadruple of numbers below 16; there are 3876 of those, and the number
-//! of one fits 12 bits instead of 16:
+//! The order of the tags in a bucket carries no information, so it need not be stored. The highest four bits of the
+//! sorted tags are an ascending quadruple of numbers below 16; there are 3876 of them, so the number of a quadruple
+//! fits in 12 bits instead of 16:
 //!
 //! ```text
 //!   +-----------------------+----------+----------+----------+----------+
@@ -11,12 +11,12 @@
 //!     12 bits                 bits - 4 each
 //! ```
 //!
-//! A quadruple (a <= b <= c <= d) has the number C(a,1) + C(b+1,2) + C(c+2,3) + C(d+3,4): the quadruples
-//! counted in the order of d, then c, then b, then a. Empty slots are zero tags, so they come first. A set of
-//! four tags has exactly one image, so putting a tag in and taking it out again restores every bit.
+//! A quadruple (a <= b <= c <= d) has the number C(a,1) + C(b+1,2) + C(c+2,3) + C(d+3,4): the quadruples counted in
+//! the order of d, then c, then b, then a. Empty slots are zero tags, so they come first. A set of four tags has
+//! exactly one representation, so inserting a tag and removing it again restores every bit.
 //!
-//! Values are the highest bits of the tags and thus the first to be sorted by: a bucket takes four bits less
-//! with values just as without.
+//! Values are the highest bits of the tags, so tags are sorted by value first: a bucket takes four bits less with
+//! values as well as without.
 //!
 //! A search compares lanes as in `slots.rs`, twice: the rests as they lie, and the quadruple, which a table
 //! spreads into lanes of the same width (`quadruples.rs`).
@@ -34,14 +34,14 @@ use super::row::Row;
 use super::table::{Entry, Swap, Table};
 use super::tag::{Anatomy, Side, Tag};
 
-/// How a search has the lanes of a bucket.
+/// How a search reads the lanes of a bucket.
 #[derive(Clone, Copy, Debug)]
 enum Search {
-    /// Number and rests by one load, four lanes in a word, and the quadruples spread into them.
+    /// Number and rests in one load, four lanes in a word, and quadruples spread into the lanes.
     Word,
     /// The same with rests of less than four bits, which are spread too.
     Narrow,
-    /// Number and rests by loads of their own, two lanes in a word or one.
+    /// Number and rests in separate loads, with two lanes in a word or one.
     Groups,
     /// One tag after the other.
     Tags,
@@ -51,9 +51,9 @@ enum Search {
 #[derive(Clone, Debug)]
 pub struct SortedBuckets {
     words: Words,
-    /// Bits of a bucket,
+    /// Bits of a bucket.
     width: u64,
-    /// and its bytes, if they are whole ones, else 0.
+    /// The same in bytes if it is a whole number, else 0.
     width_bytes: u64,
     search: Search,
     /// Lanes of a word.
@@ -64,9 +64,9 @@ pub struct SortedBuckets {
     /// Bits of a tag that are stored as they are, and their mask.
     rest: u32,
     rest_mask: u64,
-    /// The bits that tell of a key and not of its value: of the highest four, and of the rest, in every lane.
+    /// The bits that belong to the key, not to the value: of the highest four, and of the rest, in every lane.
     keys: Sought,
-    /// What the second side adds, and for the two sides of plain tables what they add to the upper bits.
+    /// What the second side adds to a tag, and what each side adds to the upper bits in plain tables.
     second: Sought,
     second_uppers: [u64; 2],
     in_vectors: InVectors,
@@ -75,15 +75,15 @@ pub struct SortedBuckets {
     plain: bool,
 }
 
-/// Numbers of a table of four lanes in a word, as vectors take them.
+/// Numbers of a table of four lanes in a word, in the form that vectors need.
 #[derive(Clone, Copy, Debug)]
 struct InVectors {
-    /// Bits of a rest, and of two.
+    /// Bits of one rest, and of two.
     rest: u64,
     two_rests: u64,
-    /// The mask of a rest, twice,
+    /// The mask of a rest, twice.
     rest_mask: [u64; 2],
-    /// and the lowest bits of the first two lanes.
+    /// The lowest bits of the first two lanes, twice.
     two_ones: [u64; 2],
 }
 
@@ -112,7 +112,7 @@ const fn widen(rests: u64, rest: u32) -> u64 {
 }
 
 impl SortedBuckets {
-    /// The bits that four tags of `tag_bits` bits take.
+    /// Returns the number of bits that four tags of `tag_bits` bits take.
     pub(crate) const fn bucket_bits(tag_bits: u32) -> u32 {
         NUMBER_BITS + 4 * (tag_bits - 4)
     }
@@ -122,7 +122,7 @@ impl SortedBuckets {
         place.0 * self.width
     }
 
-    /// What a key has in every lane, on one side and with value 0.
+    /// Returns the tag of a key in every lane, on one side and with value 0.
     #[inline(always)]
     fn sought(&self, fingerprint: u64, side: Side) -> Sought {
         // Buckets have no ranks: on the first side the tag is the fingerprint, on the second one bit is added.
@@ -137,8 +137,9 @@ impl SortedBuckets {
         }
     }
 
-    /// [`sought`](Self::sought) on the first side, upper bits and rest, each twice. In vectors: integers are what a lookup
-    /// runs out of first. A product there has two lanes for sure, and a shift makes four of them.
+    /// Returns [`sought`](Self::sought) on the first side, upper bits and rest, each twice. It uses vectors, because
+    /// integer resources are what a lookup runs out of first. A vector product always has room for two lanes; a shift
+    /// turns them into four.
     #[inline(always)]
     fn sought_pair(&self, fingerprint: u64) -> (Pair, Pair) {
         let InVectors { rest, two_rests, rest_mask, two_ones } = self.in_vectors;
@@ -151,28 +152,28 @@ impl SortedBuckets {
         (in_lanes(upper), in_lanes(rest))
     }
 
-    /// Marks a lane whose upper bits and rest are both those of a key: not 0 if there is one.
+    /// Marks a lane whose upper bits and rest are both those of a key; returns 0 if there is none.
     #[inline(always)]
     fn marks(&self, uppers: u64, rests: u64, sought: Sought) -> u64 {
         let differ = (uppers ^ sought.upper) & self.keys.upper | (rests ^ sought.rest) & self.keys.rest;
         lanes::zero_marks(differ, self.lanes.ones, self.lanes.highs)
     }
 
-    /// The upper bits of a bucket in lanes, of what one load has of it.
+    /// Returns the upper bits of a bucket in lanes, given one load of it.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "12 bits")]
     fn upper(&self, bucket: u64) -> u64 {
         self.quadruples[bucket as usize % NUMBERS]
     }
 
-    /// Not 0 if a bucket has a key, of which `bucket` is what one load has.
+    /// Returns a number that is not 0 if a bucket, given as one load, has a key.
     #[inline(always)]
     fn marks_of_word(&self, bucket: u64, sought: Sought) -> u64 {
         self.marks(self.upper(bucket), bucket >> NUMBER_BITS, sought)
     }
 
-    /// The groups of rests where they have loads of their own: the bit of each, counted from that of the bucket, and
-    /// how far its upper bits are shifted in a quadruple.
+    /// Returns the groups of rests if they have separate loads: the first bit of each, counted from that of the
+    /// bucket, and the shift of its upper bits in a quadruple.
     #[inline(always)]
     fn groups(&self) -> impl Iterator<Item = (u64, u32)> {
         (0..4 / self.group).map(|i| {
@@ -181,14 +182,14 @@ impl SortedBuckets {
         })
     }
 
-    /// The upper bits of a group as lanes; `fields` has four bits for each, the first lowest.
+    /// Returns the upper bits of a group as lanes; `fields` has four bits for each, the first lowest.
     #[inline(always)]
     fn group_uppers(&self, fields: u64) -> u64 {
         // With one lane, what lies above it does not matter.
         fields & 0xF | (fields & 0xF0) << (self.rest - 4)
     }
 
-    /// Not 0 if a bucket has a key, by whatever search is the bucket's.
+    /// Returns a number that is not 0 if a bucket has a key, by the search of this table.
     #[inline(always)]
     fn marks_in(&self, place: Place, fingerprint: u64, side: Side) -> u64 {
         let at = self.bit(place);
@@ -215,7 +216,7 @@ impl SortedBuckets {
         }
     }
 
-    /// The tags of a bucket, ascending.
+    /// Returns the tags of a bucket, ascending.
     #[inline(always)]
     fn load(&self, place: Place) -> [u64; 4] {
         let at = self.bit(place);
@@ -250,7 +251,7 @@ impl SortedBuckets {
         }
     }
 
-    /// Puts one tag in place of another that the bucket holds; `false` if it does not.
+    /// Replaces one tag of a bucket by another; returns `false` if the bucket does not hold it.
     #[inline(always)]
     fn replace(&mut self, place: Place, old: Tag, new: Tag) -> bool {
         let mut tags = self.load(place);
@@ -266,14 +267,14 @@ impl SortedBuckets {
         self.tag.tag(entry.fingerprint, entry.side, 0, entry.value)
     }
 
-    /// The entry that a tag is of.
+    /// Returns the entry of a tag.
     #[inline(always)]
     fn entry(&self, place: Place, tag: Tag) -> Entry {
         let (fingerprint, side, _) = self.tag.parts(tag);
         Entry { place, fingerprint, side, value: self.tag.value(tag) }
     }
 
-    /// The tags of a bucket that are of the key of an entry, with any values.
+    /// Returns the tags of a bucket that match the key of an entry, with any values.
     fn of_key(&self, entry: Entry) -> impl Iterator<Item = Tag> {
         let (anatomy, tag) = (self.tag, self.tag(entry));
         self.load(entry.place).into_iter().map(Tag).filter(move |held| anatomy.same_key(*held, tag))
@@ -324,7 +325,7 @@ impl Table for SortedBuckets {
     #[inline(always)]
     fn put<const SIMPLE: bool>(&mut self, entry: Entry) -> bool {
         if SIMPLE {
-            // Empty slots come first; mostly there is none, and no need to look at the others.
+            // Empty slots come first. Usually there is none, and the others need not be read.
             let bucket = self.words.load(self.bit(entry.place));
             if decode(bucket) & 15 | bucket >> NUMBER_BITS & self.rest_mask != 0 {
                 return false;
@@ -334,7 +335,7 @@ impl Table for SortedBuckets {
         if tags[0] != Tag::EMPTY.0 {
             return false;
         }
-        // From the first slot the tag goes to where it belongs.
+        // The tag moves from the first slot to where it belongs.
         tags[0] = self.tag(entry).0;
         for i in 0..3 {
             order(&mut tags, i, i + 1);
@@ -366,7 +367,7 @@ impl Table for SortedBuckets {
         let tag = layout.tag;
         let rest = tag.bits - 4;
         let width = Self::bucket_bits(tag.bits);
-        // Where all buckets begin with a byte, or the half of one, one load has more of them.
+        // If all buckets begin on a byte or half a byte, one load holds more of a bucket.
         let most_shift = 8 - (1 << width.trailing_zeros().min(3));
         let (search, lanes, lane) = if width + most_shift <= u64::BITS {
             match rest {

@@ -1,18 +1,17 @@
 //! The stash: the few keys that found no place.
 //!
-//! An entry is a place and a fingerprint under their canonical name, so that a key in the stash is told apart
-//! from others exactly as well as a key in the table, and the rate stays what it was (Eppstein, Theorem 5.1,
-//! which holds for the other placements as well once the name is the same from both sides). The value that is
-//! stored beside the key comes along.
+//! An entry is a place and a fingerprint under their canonical name. So a key in the stash is distinguished from
+//! others exactly as well as a key in the table, and the rate does not change (Eppstein, Theorem 5.1, which holds for
+//! the other placements too if the name is the same from both sides). The value of the key is stored with it.
 //!
-//! Entries are kept in order: the content depends on what was stored, not on when.
+//! Entries are sorted: the content depends on what was stored, not on when.
 
 use crate::engine::Flaw;
 
 use super::place::Place;
 use super::tag::Fingerprint;
 
-/// A key that is kept aside. The order of the fields is the order of the entries.
+/// A key in the stash. The order of the fields determines the order of the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Kept {
     /// The place under its canonical name.
@@ -22,18 +21,18 @@ pub(crate) struct Kept {
     pub(crate) value: u16,
 }
 
-/// A few entries, in order.
+/// A few entries, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stash {
     entries: Vec<Kept>,
-    /// The most entries that any group of places may have here.
+    /// The most entries of each group of places.
     capacity: usize,
-    /// Places with the same number shifted by this share their part of the stash.
+    /// Places whose numbers shifted down by this are equal form a group.
     group_bits: u32,
 }
 
 impl Stash {
-    /// A stash with room for `capacity` entries in every group of 2^`group_bits` places.
+    /// Makes a stash with room for `capacity` entries in every group of 2^`group_bits` places.
     pub(crate) fn new(capacity: u32, group_bits: u32) -> Self {
         Self { entries: Vec::new(), capacity: capacity as usize, group_bits }
     }
@@ -50,12 +49,12 @@ impl Stash {
         self.entries.capacity() * size_of::<Kept>()
     }
 
-    /// The entries, in order.
+    /// Returns the entries, sorted.
     pub(crate) fn entries(&self) -> &[Kept] {
         &self.entries
     }
 
-    /// Where the entries of the group of a place begin and end.
+    /// Returns the range of the entries of the group of a place.
     pub(crate) fn group(&self, place: Place) -> core::ops::Range<usize> {
         let number = |place: Place| place.0.checked_shr(self.group_bits).unwrap_or(0);
         let group = number(place);
@@ -64,7 +63,7 @@ impl Stash {
         begin..end
     }
 
-    /// The values of all copies of a key.
+    /// Returns the values of all copies of a key.
     pub(crate) fn values(&self, name: Place, fingerprint: Fingerprint) -> impl Iterator<Item = u16> {
         let key = (name, fingerprint);
         let begin = self.entries.partition_point(|other| (other.name, other.fingerprint) < key);
@@ -72,12 +71,12 @@ impl Stash {
         copies.take_while(move |other| (other.name, other.fingerprint) == key).map(|other| other.value)
     }
 
-    /// How many copies of a key are here, with any values.
+    /// Counts the copies of a key, with any values.
     pub(crate) fn count(&self, name: Place, fingerprint: Fingerprint) -> u32 {
         self.values(name, fingerprint).map(|_| 1).sum()
     }
 
-    /// Keeps an entry; `false` if there is no room.
+    /// Adds an entry; returns `false` if there is no room.
     pub(crate) fn put(&mut self, entry: Kept) -> bool {
         if self.group(entry.name).len() >= self.capacity {
             return false;
@@ -87,7 +86,7 @@ impl Stash {
         true
     }
 
-    /// Gives one copy of an entry away; `false` if it is not here.
+    /// Removes one copy of an entry; returns `false` if there is none.
     pub(crate) fn take(&mut self, entry: Kept) -> bool {
         match self.entries.binary_search(&entry) {
             Ok(at) => {
@@ -98,12 +97,12 @@ impl Stash {
         }
     }
 
-    /// Takes entries that may come from a file as they are.
+    /// Takes entries as they are, perhaps from a file.
     pub(crate) fn restore(&mut self, entries: Vec<Kept>) {
         self.entries = entries;
     }
 
-    /// Refuses entries that are out of order or too many for their group.
+    /// Checks that entries are in order and not too many for their group.
     pub(crate) fn audit(&self) -> Result<(), Flaw> {
         if let Some(before) = self.entries.windows(2).position(|pair| pair[0] > pair[1]) {
             return Err(Flaw::Stash { index: before + 1, what: "an entry is out of order" });

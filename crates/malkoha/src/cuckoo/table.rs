@@ -1,4 +1,4 @@
-//! What a table of places must answer, whatever its layout in memory.
+//! `Table`: what a table of places can do, whatever its layout in memory.
 
 use crate::bits::Words;
 use crate::bits::cpu::{Portable, Vectors};
@@ -9,18 +9,18 @@ use super::place::{Homes, Place};
 use super::row::Row;
 use super::tag::{Fingerprint, Side, Tag};
 
-/// A key as it lies in the table, or is about to: where, and with which fingerprint.
+/// A key as it is, or will be, stored in the table: where, and with which fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub(crate) place: Place,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) side: Side,
-    /// What is stored beside it; 0 in tables without values.
+    /// The value stored beside the fingerprint; 0 in tables without values.
     pub(crate) value: u16,
 }
 
 impl Homes {
-    /// The key as it lies on one side with a value.
+    /// Returns the entry of the key on one side, with a value.
     #[inline(always)]
     pub(crate) fn with(self, side: Side, value: u16) -> Entry {
         let place = match side {
@@ -30,14 +30,14 @@ impl Homes {
         Entry { place, fingerprint: self.fingerprint, side, value }
     }
 
-    /// The key as it lies on either side with a value, the first side first.
+    /// Returns the entries of the key on both sides, with a value, the first side first.
     #[inline(always)]
     pub(crate) fn both(self, value: u16) -> [Entry; 2] {
         [self.with(Side::First, value), self.with(Side::Second, value)]
     }
 }
 
-/// One tag put in place of another, remembered so that it can be undone.
+/// The replacement of one tag by another, so that it can be undone.
 #[derive(Clone, Copy, Debug)]
 pub struct Swap {
     pub(crate) place: Place,
@@ -48,103 +48,103 @@ pub struct Swap {
 
 /// A table of places: [`Slots`](super::slots::Slots) or [`SortedBuckets`](super::sorted::SortedBuckets).
 ///
-/// What walks need has a parameter `SIMPLE`, which is true only for tables that [are](Self::is_simple): there nothing
-/// is asked that has only one answer.
+/// The methods for walks have a parameter `SIMPLE`, which is true only for tables that [are simple](Self::is_simple):
+/// they skip checks whose result is known there.
 pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
-    /// Whether a layout is one of this table.
+    /// Returns whether a layout is one of this table.
     fn fits(layout: &CuckooLayout) -> bool;
 
-    /// The table for a layout that fits, in words that are as many as the layout needs.
+    /// Makes the table for a layout that fits, in `words`, which are as many as the layout needs.
     fn new(layout: &CuckooLayout, words: Words) -> Self;
 
-    /// Whether a place is one load, and tags have no values.
+    /// Returns whether a place is one load and tags have no values.
     fn is_plain(&self) -> bool;
 
-    /// Whether, in addition, tags have fields of whole bits.
+    /// Returns whether the table is plain and tags have fields of whole bits.
     fn is_simple(&self) -> bool;
 
-    /// Whether one of its two places holds a key, with any value. No branch depends on the answer, which cannot
-    /// be foreseen.
+    /// Returns whether one of the two places of a key holds it, with any value. No branch depends on the answer,
+    /// which is unpredictable.
     fn holds(&self, homes: Homes) -> bool;
 
-    /// Whether every place begins with a byte.
+    /// Returns whether every place begins on a byte.
     fn has_whole_bytes(&self) -> bool;
 
-    /// [`holds`](Self::holds) for tables that are [plain](Self::is_plain), with `BYTES` only for those whose places
-    /// [begin with a byte](Self::has_whole_bytes): there nothing needs to be shifted.
+    /// Does what [`holds`](Self::holds) does, for [plain](Self::is_plain) tables. `BYTES` is only for tables whose
+    /// places [begin on a byte](Self::has_whole_bytes): no shift is needed there.
     fn plainly_holds<const BYTES: bool>(&self, homes: Homes, vectors: impl Vectors) -> bool;
 
-    /// [`holds`](Self::holds) for a row of keys: not 0 for those that are held.
+    /// Does what [`holds`](Self::holds) does, for a row of keys: not 0 for those that are held.
     fn hold_row(&self, row: &Row) -> [u64; ROW];
 
-    /// Slots of a place.
+    /// Returns the number of slots of a place.
     fn slots_per_place(&self) -> u32;
 
-    /// Whether places overlap, so that one who lives in a place may also fit elsewhere in it.
+    /// Returns whether places overlap, so that a resident may also fit into another slot of its own place.
     fn is_windowed(&self) -> bool;
 
-    /// How many copies of an entry its place holds, with any values.
+    /// Counts the copies of an entry in its place, with any values.
     fn count(&self, entry: Entry) -> u32;
 
-    /// What lies at `rank` of a place that is full.
+    /// Returns the entry at `rank` of a full place.
     fn resident<const SIMPLE: bool>(&self, place: Place, rank: u32) -> Entry;
 
-    /// Puts an entry into an empty slot of its place; `false` if there is none.
+    /// Puts an entry into an empty slot of its place; returns `false` if there is none.
     fn put<const SIMPLE: bool>(&mut self, entry: Entry) -> bool;
 
-    /// Puts an entry in place of the tag at `rank` of its place, which is full. Returns the victim, as it lay,
-    /// and how to undo this.
+    /// Replaces the tag at `rank` of the place of an entry, which is full, by the entry. Returns the victim as it was
+    /// stored, and how to undo the swap.
     fn swap<const SIMPLE: bool>(&mut self, entry: Entry, rank: u32) -> (Entry, Swap);
 
-    /// Undoes the latest swap that has not been undone.
+    /// Undoes the latest swap that has not been undone yet.
     fn undo(&mut self, swap: Swap);
 
-    /// Puts a key into an empty slot of its first place, or else of its second; `false` if neither has one.
+    /// Puts a key into an empty slot of its first place, or else of its second; returns `false` if neither has one.
     fn put_in_either(&mut self, homes: Homes, value: u16) -> bool;
 
-    /// Takes one copy of a key, with its value, out of its first place, or else out of its second; `false` if
+    /// Removes one copy of a key, with its value, from its first place, or else from its second; returns `false` if
     /// neither has one.
     fn take_from_either(&mut self, homes: Homes, value: u16) -> bool;
 
-    /// Calls `each` with the value of every copy of an entry that its place holds.
+    /// Calls `each` with the value of every copy of an entry in its place.
     fn values(&self, entry: Entry, each: impl FnMut(u16));
 
-    /// Gives one copy of an entry, with its value, another value; `false` if there is none.
+    /// Changes the value of one copy of an entry with its value; returns `false` if there is none.
     fn update(&mut self, entry: Entry, value: u16) -> bool;
 
-    /// What lies in a slot, counted from the first slot of the table; `None` if the slot is empty.
+    /// Returns the entry in a slot, counted from the first slot of the table; `None` if the slot is empty.
     fn entry_at(&self, slot: u64) -> Option<Entry>;
 
-    /// The bits from one place to the next.
+    /// Returns the number of bits from one place to the next.
     fn stride_bits(&self) -> u64;
 
-    /// The bits of a place.
+    /// Returns the number of bits of a place.
     fn place_bits(&self) -> u32;
 
-    /// A bit, counted from the first of a place, that lies in the last byte which a lookup loads there. That may be
-    /// beyond the place: a load has 8 bytes.
+    /// Returns a bit, counted from the first of a place, in the last byte that a lookup loads there. It may be beyond
+    /// the place: a load is 8 bytes.
     fn reach_bits(&self) -> u64;
 
-    /// The same table in other words.
+    /// Returns the same table with other words.
     fn with_words(&self, words: Words) -> Self;
 
-    /// Gives its words away.
+    /// Returns the words of the table.
     fn into_words(self) -> Words;
 
-    /// The words that hold the tags.
+    /// Returns the words that hold the tags.
     fn words(&self) -> &Words;
 
     /// Empties all slots.
     fn clear(&mut self);
 }
 
-/// Whether one of its two places holds a key, by whichever way the table has for it.
+/// Returns whether one of the two places of a key holds it, in the fastest way for the table.
 #[inline(always)]
 pub(super) fn holds(table: &impl Table, homes: Homes) -> bool {
     if table.is_plain() { table.plainly_holds::<false>(homes, Portable) } else { table.holds(homes) }
 }
 
-/// Asks for the memory of a place.
+/// Prefetches a place.
 #[inline(always)]
 pub(super) fn ask_for(table: &impl Table, place: Place) {
     let at = place.0 * table.stride_bits();
@@ -154,7 +154,7 @@ pub(super) fn ask_for(table: &impl Table, place: Place) {
     }
 }
 
-/// Asks for the memory of both places of a row of keys.
+/// Prefetches both places of each key of a row.
 pub(super) fn ask_for_row(table: &impl Table, row: &Row) {
     let (words, stride) = (table.words(), table.stride_bits());
     for (first, second) in row.first.iter().zip(&row.second) {
@@ -162,7 +162,7 @@ pub(super) fn ask_for_row(table: &impl Table, row: &Row) {
         words.prefetch(second * stride);
     }
     if may_straddle(table) {
-        // Most of these are on their way already; to ask again costs less than to find out.
+        // Most of these were already requested; requesting them again costs less than a check.
         let reach = table.reach_bits();
         for (first, second) in row.first.iter().zip(&row.second) {
             words.prefetch(first * stride + reach);
@@ -171,7 +171,7 @@ pub(super) fn ask_for_row(table: &impl Table, row: &Row) {
     }
 }
 
-/// Whether what is loaded of a place may reach from one cache line into the next.
+/// Returns whether the loads of a place may cross from one cache line into the next.
 #[inline(always)]
 fn may_straddle(table: &impl Table) -> bool {
     let stride = table.stride_bits();

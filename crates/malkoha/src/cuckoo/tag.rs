@@ -1,4 +1,4 @@
-//! What a slot holds: the tag of a key, and nothing for an empty slot.
+//! The content of a slot: the tag of a key, or zero if the slot is empty.
 //!
 //! ```text
 //!            value   side     rank          fingerprint
@@ -7,34 +7,33 @@
 //!          +-------+------+----------+----------------------+
 //! ```
 //!
-//! The *value* is what the caller stores beside the key, in filters that were planned for it. Every move
-//! carries it along; a search for a key leaves it out of the comparison. It lies above all else, so that the
-//! rest of the tag is the same number with and without it.
+//! The *value* is what the caller stores with the key, in filters that were planned for values. Every move takes it
+//! along; a search for a key ignores it. It occupies the highest bits, so that the rest of the tag is the same number
+//! with and without it.
 //!
-//! The *side* says in which of its two places the key sits; it is there when the other place is a signed
-//! offset away. The *rank* says which slot of its window this is; it is there when windows overlap and a slot
-//! belongs to several. Variants that need neither have fields of no width.
+//! The *side* tells in which of its two places the key is; it is stored if the other place is a signed offset away.
+//! The *rank* tells which slot of its window this is; it is stored if windows overlap and a slot belongs to several.
+//! Variants that need neither have fields of width zero.
 //!
-//! Side and rank together are the *stamp*. Below the value a tag is always `base(fingerprint) + stamp(side,
-//! rank)`: a place is searched by comparing its slots with one base plus a constant, whatever the variant.
-//! With three ranks the stamp does not fill whole bits, so there the fingerprints are numbered in steps of
-//! six instead.
+//! Side and rank together are the *stamp*. Below the value a tag is always `base(fingerprint) + stamp(side, rank)`: a
+//! place is searched by comparing its slots with one base plus a constant, whatever the variant. With three ranks the
+//! stamp does not fill whole bits, so the fingerprints are numbered in steps of six instead.
 
 /// The part of a key's hash that is stored. Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fingerprint(pub(crate) u64);
 
-/// In which of its two places a key sits.
+/// Which of its two places a key is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// In the place that its hash names.
+    /// The place that its hash names.
     First = 0,
-    /// In the other one.
+    /// The other place.
     Second = 1,
 }
 
 impl Side {
-    /// The other side.
+    /// Returns the other side.
     #[must_use]
     #[inline(always)]
     pub const fn flip(self) -> Self {
@@ -67,14 +66,14 @@ pub(crate) struct Anatomy {
     ranks: u64,
     /// Distance between the bases of neighbouring fingerprints.
     step: u64,
-    /// Distance between neighbouring stamps,
+    /// Distance between neighbouring stamps.
     unit: u64,
-    /// and the power of two that it is, where fingerprints have bits of their own.
+    /// The logarithm of `unit` to base 2, if fingerprints have their own bits.
     unit_bits: u32,
 }
 
 impl Anatomy {
-    /// The anatomy of tags of `bits` bits with 1 or 2 sides and `ranks` ranks.
+    /// Describes tags of `bits` bits with 1 or 2 sides and `ranks` ranks.
     pub(crate) const fn new(bits: u32, sides: u64, ranks: u64) -> Self {
         let stamps = sides * ranks;
         if stamps.is_power_of_two() {
@@ -85,41 +84,41 @@ impl Anatomy {
         }
     }
 
-    /// The same tags with a value of so many bits above them.
+    /// Returns the same tags with a value of `value_bits` bits above them.
     pub(crate) const fn with_value_bits(self, value_bits: u32) -> Self {
         Self { bits: self.bits + value_bits, value_bits, ..self }
     }
 
-    /// The distance between the bases of neighbouring fingerprints.
+    /// Returns the distance between the bases of neighbouring fingerprints.
     pub(crate) const fn step(&self) -> u64 {
         self.step
     }
 
-    /// The bits of a tag that tell of its key: all below the value.
+    /// Returns the mask of the bits that belong to the key: all below the value.
     #[inline(always)]
     pub(crate) const fn key_mask(&self) -> u64 {
         crate::bits::words::mask(self.bits - self.value_bits)
     }
 
-    /// How many fingerprints there are: they are numbered from 1 to this.
+    /// Returns the number of fingerprints: they are numbered from 1 to this.
     pub(crate) const fn fingerprints(&self) -> u64 {
         self.key_mask() / (self.sides * self.ranks)
     }
 
-    /// The bits of a tag that are not all zero unless the slot is empty, if there are such bits; with them,
-    /// every tag is one of a fingerprint.
+    /// Returns the bits of a tag that are all zero only if the slot is empty, if there are such bits; any tag with
+    /// one of them set has a fingerprint.
     pub(crate) const fn essential_bits(&self) -> Option<u64> {
         if self.step == 1 { Some(self.unit.wrapping_sub(1)) } else { None }
     }
 
-    /// The tag of a fingerprint with the stamp of side first, rank 0.
+    /// Returns the tag of a fingerprint with the stamp of the first side and rank 0.
     #[inline(always)]
     pub(crate) const fn base(&self, fingerprint: Fingerprint) -> u64 {
         // With a step of one this is the fingerprint itself.
         (fingerprint.0 - 1) * self.step + 1
     }
 
-    /// What side and rank add to the base.
+    /// Returns what side and rank add to the base.
     #[inline(always)]
     pub(crate) const fn stamp(&self, side: Side, rank: u64) -> u64 {
         let side = if self.sides == 2 { side as u64 } else { 0 };
@@ -127,37 +126,37 @@ impl Anatomy {
         (side * self.ranks + rank) * self.unit
     }
 
-    /// What a value adds to the rest of the tag: nothing where there are no values.
+    /// Returns what a value adds to the rest of the tag: 0 in tags without values.
     #[inline(always)]
     pub(crate) const fn raised(&self, value: u16) -> u64 {
         if self.value_bits == 0 { 0 } else { (value as u64) << (self.bits - self.value_bits) }
     }
 
-    /// The tag of a key at a side and a rank, with a value.
+    /// Returns the tag of a key at a side and a rank, with a value.
     #[inline(always)]
     pub(crate) const fn tag(&self, fingerprint: Fingerprint, side: Side, rank: u64, value: u16) -> Tag {
         Tag(self.raised(value) + self.base(fingerprint) + self.stamp(side, rank))
     }
 
-    /// Whether two tags are of the same key at the same side and rank, whatever their values.
+    /// Returns whether two tags have the same fingerprint, side and rank, whatever their values.
     #[inline(always)]
     pub(crate) const fn same_key(&self, one: Tag, other: Tag) -> bool {
         (one.0 ^ other.0) & self.key_mask() == 0
     }
 
-    /// The value of a tag, 0 where there are no values.
+    /// Returns the value of a tag; 0 in tags without values.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "at most 16 bits")]
     pub(crate) const fn value(&self, tag: Tag) -> u16 {
         if self.value_bits == 0 { 0 } else { (tag.0 >> (self.bits - self.value_bits)) as u16 }
     }
 
-    /// Whether side, rank and fingerprint are fields of whole bits, as they are unless there are three ranks.
+    /// Returns whether side, rank and fingerprint are fields of whole bits, as they are unless there are three ranks.
     pub(crate) const fn has_fields(&self) -> bool {
         self.step == 1
     }
 
-    /// [`parts`](Self::parts) of a tag that has fields and no value.
+    /// Returns the [`parts`](Self::parts) of a tag that has fields and no value.
     #[inline(always)]
     pub(crate) const fn fields(&self, tag: Tag) -> (Fingerprint, Side, u64) {
         debug_assert!(tag.0 != 0 && self.value_bits == 0 && self.has_fields(), "not for all tags");
@@ -166,8 +165,8 @@ impl Anatomy {
         (Fingerprint(tag.0 & (self.unit - 1)), side, stamp & (self.ranks - 1))
     }
 
-    /// Takes what a tag tells of its key apart; not for empty slots. Side first and rank 0 where they are not
-    /// stored.
+    /// Splits a tag into fingerprint, side and rank; not for empty slots. Side and rank are the first side and 0 if
+    /// they are not stored.
     #[inline(always)]
     pub(crate) const fn parts(&self, tag: Tag) -> (Fingerprint, Side, u64) {
         let key = if self.value_bits == 0 { tag.0 } else { tag.0 & self.key_mask() };

@@ -1,4 +1,4 @@
-//! The tables against tables that look at one slot at a time.
+//! Compares the tables with naive tables that look at one slot at a time.
 
 use super::audit::audit;
 use super::layout::CuckooLayout;
@@ -18,10 +18,10 @@ use crate::kind::Kind;
 use crate::plan::Spec;
 use crate::testing::Stream;
 
-/// What a naive slot holds: the entry and which slot of its place it is.
+/// The content of a naive slot: the entry, and its rank in its place.
 type Held = Option<(Entry, u64)>;
 
-/// Slots in a row, one by one.
+/// A row of slots, one element each.
 struct Naive {
     slots: Vec<Held>,
     l: u64,
@@ -41,7 +41,7 @@ impl Naive {
         self.ranks(entry, |held, rank| held == Some((entry, rank)))
     }
 
-    /// The values of all copies of an entry, ascending.
+    /// Returns the values of all copies of an entry, ascending.
     fn values(&self, entry: Entry) -> Vec<u16> {
         let held = (0..self.l).filter_map(|rank| {
             let (held, own_rank) = self.slots[self.slot(entry.place, rank)]?;
@@ -74,12 +74,12 @@ impl Naive {
     }
 }
 
-/// Whether two entries differ at most in their values.
+/// Returns whether two entries differ at most in their values.
 fn same_key(one: Entry, other: Entry) -> bool {
     one == Entry { value: one.value, ..other }
 }
 
-/// The values that a table tells of, ascending.
+/// Returns the values that a table reports, ascending.
 fn values<T: Table>(table: &T, entry: Entry) -> Vec<u16> {
     let mut values = Vec::new();
     table.values(entry, |value| values.push(value));
@@ -87,10 +87,10 @@ fn values<T: Table>(table: &T, entry: Entry) -> Vec<u16> {
     values
 }
 
-/// What a model of a table says of an entry: the values of its copies, ascending.
+/// What a model of a table returns for an entry: the values of its copies, ascending.
 type Model<'a> = &'a dyn Fn(Entry) -> Vec<u16>;
 
-/// Holds the answers of a table about a key against the model.
+/// Compares the answers of a table about a key with the model.
 fn check<T: Table>(table: &T, homes: Homes, model: Model) {
     let mut copies = 0;
     for probe in homes.both(0) {
@@ -107,13 +107,13 @@ fn check<T: Table>(table: &T, homes: Homes, model: Model) {
     }
 }
 
-/// Puts an entry into its place, in one of the ways that the table has for it.
+/// Puts an entry into its place, in one of the ways of the table.
 fn put<T: Table>(table: &mut T, entry: Entry, stream: &mut Stream) -> bool {
     let simply = table.is_simple() && stream.below(2) == 0;
     if simply { table.put::<true>(entry) } else { table.put::<false>(entry) }
 }
 
-/// Puts an entry in place of another, in one of the ways that the table has for it.
+/// Replaces the entry at `rank`, in one of the ways of the table.
 fn swap<T: Table>(table: &mut T, entry: Entry, rank: u32, stream: &mut Stream) -> (Entry, Swap) {
     let victim = table.resident::<false>(entry.place, rank);
     if !table.is_simple() || stream.below(2) == 0 {
@@ -123,7 +123,7 @@ fn swap<T: Table>(table: &mut T, entry: Entry, rank: u32, stream: &mut Stream) -
     table.swap::<true>(entry, rank)
 }
 
-/// What a plain table says of a single key.
+/// Whether a plain table holds a single key.
 struct PlainlyHolds<'a, T>(&'a T, Homes);
 
 impl<T: Table> Work for PlainlyHolds<'_, T> {
@@ -140,7 +140,7 @@ impl<T: Table> Work for PlainlyHolds<'_, T> {
     }
 }
 
-/// Holds the answers of a table about a row of keys, as every CPU finds them, against the model.
+/// Compares the answers of a table about a row of keys, on every CPU, with the model.
 fn check_row<T: Table>(table: &T, layout: &CuckooLayout, stream: &mut Stream, model: Model) {
     let all: [Homes; ROW] = core::array::from_fn(|_| homes(layout, stream));
     let mut row = Row::default();
@@ -161,7 +161,7 @@ fn layout(kind: Kind, bits: u32, places: u64) -> CuckooLayout {
     valued_layout(kind, bits, 0, places)
 }
 
-/// The layout of tags of `bits` bits below a value.
+/// Returns the layout of tags of `bits` bits below a value.
 fn valued_layout(kind: Kind, bits: u32, value_bits: u32, places: u64) -> CuckooLayout {
     let mut layout = CuckooLayout::with_tags(kind, bits).with_values(value_bits);
     layout.set_places(places).unwrap();
@@ -172,7 +172,7 @@ fn words_for(layout: &CuckooLayout) -> Words {
     Words::zeroed(layout.table_bits().unwrap()).unwrap()
 }
 
-/// The homes of a random key, from few fingerprints so that equal ones meet.
+/// Returns the homes of a random key, from few fingerprints so that equal ones occur.
 fn homes(layout: &CuckooLayout, stream: &mut Stream) -> Homes {
     let fingerprint = Fingerprint(match stream.below(4) {
         0 => layout.fingerprints,
@@ -183,24 +183,24 @@ fn homes(layout: &CuckooLayout, stream: &mut Stream) -> Homes {
     Homes { first, second, fingerprint }
 }
 
-/// A random entry.
+/// Returns a random entry.
 fn entry(layout: &CuckooLayout, stream: &mut Stream) -> Entry {
     let side = if layout.kind.is_signed() && stream.below(2) == 1 { Side::Second } else { Side::First };
     homes(layout, stream).with(side, value(layout, stream))
 }
 
-/// An entry as a model keeps it: where a tag does not tell its side, all are on the first.
+/// Returns an entry as a model keeps it: if tags do not store a side, all are on the first.
 fn plain(layout: &CuckooLayout, entry: Entry) -> Entry {
     if layout.kind.is_signed() { entry } else { Entry { side: Side::First, ..entry } }
 }
 
-/// A random value, from few so that equal ones meet.
+/// Returns a random value, from few so that equal ones occur.
 fn value(layout: &CuckooLayout, stream: &mut Stream) -> u16 {
     let most = (1u64 << layout.value_bits()) - 1;
     [0, most, most / 2][stream.below(3) as usize] as u16
 }
 
-/// Random operations on a table of slots and on the naive one, compared after each.
+/// Runs random operations on a table of slots and on the naive one, and compares them after each.
 fn slots_against_naive(layout: &CuckooLayout) {
     let mut table = Slots::new(layout, words_for(layout));
     let l = u64::from(layout.slots_per_place);
@@ -264,7 +264,7 @@ fn slots_of_every_shape_agree_with_one_slot_at_a_time() {
     }
 }
 
-/// Widths of tags and values, up to all of a word.
+/// Returns widths of tags and values, up to a whole word.
 fn valued_widths() -> impl Iterator<Item = (u32, u32)> {
     let widths = [4, 5, 8, 13, 16, 24, 32, 48, 60];
     let pairs = widths.into_iter().flat_map(|bits| [1, 4, 5, 16].map(|value_bits| (bits, value_bits)));
@@ -280,7 +280,7 @@ fn slots_with_values_agree_with_one_slot_at_a_time() {
     }
 }
 
-/// Random operations on sorted buckets and on plain lists, compared after each.
+/// Runs random operations on sorted buckets and on plain lists, and compares them after each.
 fn sorted_against_lists(layout: &CuckooLayout) {
     let mut table = SortedBuckets::new(layout, words_for(layout));
     let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); 7];
@@ -366,7 +366,7 @@ fn sorted_buckets_with_values_agree_with_lists() {
     }
 }
 
-/// Bits that no history leaves: a value without a fingerprint, in the first slot, and one in the last.
+/// Bits that no sequence of operations leaves: a value without a fingerprint, in the first slot and in the last.
 #[test]
 fn a_value_without_a_fingerprint_is_a_flaw() {
     for kind in Kind::cuckoos() {
@@ -404,7 +404,7 @@ fn a_stash_with_too_wide_a_value_is_a_flaw() {
     }
 }
 
-/// A filter of every kind, tight enough that some keys are in the stash, poured into an empty one.
+/// A filter of every kind, so full that some keys are in the stash, copied into an empty one.
 #[test]
 fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
     for kind in Kind::cuckoos() {
@@ -418,7 +418,7 @@ fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
         let hashes: Vec<_> = filter.cuckoo("tell").unwrap().copies().map(|(hash, _)| hash).collect();
         assert_eq!(hashes.len() as u64, filter.len(), "{kind}");
         for hash in hashes {
-            // What one order of inserts fits in, another order fits in with more keys in the stash at worst.
+            // If keys fit in one order, they fit in another, at worst with more keys in the stash.
             copy.insert(&hash).unwrap();
         }
         for key in keys.into_iter().chain((0..50_000).map(|_| KeyHash::from_raw(stream.draw()))) {
@@ -427,7 +427,7 @@ fn the_hashes_of_a_filter_store_the_same_keys_elsewhere() {
     }
 }
 
-/// Tables of every shape, filled at random, are sound and have as many tags as were put in.
+/// Tables of every shape, filled at random, are sound and hold as many tags as were put in.
 #[test]
 fn audits_count_what_was_put_in() {
     for kind in Kind::cuckoos().filter(|kind| !kind.is_sorted()) {
@@ -448,7 +448,7 @@ fn audits_count_what_was_put_in() {
     }
 }
 
-/// A table that several threads look at: a tag that no key has is found wherever it is, and the first of two.
+/// Several threads check a table: a tag that no key has is found wherever it is, and of two the first.
 #[test]
 fn audits_by_shares_find_what_one_would() {
     for (kind, bits) in [(Kind::Windowed(2), 16), (Kind::Flexible(4), 13), (Kind::Sorted, 17)] {

@@ -1,8 +1,7 @@
-//! Values beside fingerprints: what a filter with values does more than one without.
+//! Values beside fingerprints: the additional methods of filters with values.
 //!
-//! A stored copy is a key with a value. Its fingerprint and its value lie in one tag, so everything that
-//! moves tags moves values too, and the copies of one key with one value are as alike as copies of a key
-//! without.
+//! A stored copy is a key with a value. Its fingerprint and its value lie in one tag, so everything that moves tags
+//! moves values too, and copies of a key with equal values are as alike as copies of a key without values.
 
 use super::place::Placement;
 use super::table::Table;
@@ -42,7 +41,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         Ok(self.insert_at(hash, homes, value)?)
     }
 
-    /// The values of all stored copies that look like this key, ascending.
+    /// Returns the values of all stored copies that look like this key, ascending.
     pub fn get(&self, hash: KeyHash) -> Result<Values, Error> {
         self.check_value(0)?;
         Ok(self.values_at(self.placement.homes(hash)))
@@ -61,8 +60,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         values
     }
 
-    /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none,
-    /// and then nothing has changed.
+    /// Changes the value of one stored copy of a key from `old` to `new`. Returns `false`, and changes nothing, if
+    /// there is none.
     pub fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> Result<bool, Error> {
         self.check_value(old)?;
         self.check_value(new)?;
@@ -76,14 +75,14 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
     fn update_stash(&mut self, homes: Homes, old: u16, new: u16) -> bool {
         let kept = self.kept(homes, old);
-        // What has been taken leaves the room that is needed.
+        // The removed entry leaves room for the new one.
         let updated = self.stash.take(kept) && self.stash.put(Kept { value: new, ..kept });
         self.stash_has_changed();
         updated
     }
 
-    /// Removes one copy of a key that is stored with a value; `false` if there is none, and then nothing has
-    /// changed.
+    /// Removes one copy of a key that is stored with this value. Returns `false`, and changes nothing, if there is
+    /// none.
     pub fn remove_value(&mut self, hash: KeyHash, value: u16) -> Result<bool, Error> {
         self.check_value(value)?;
         Ok(self.remove_at(self.placement.homes(hash), value))

@@ -3,21 +3,21 @@
 //! ```text
 //!   both places of the key are full; begin in one of them
 //!   repeat, within the budget of steps:
-//!       if one of those who live here fits elsewhere: move it, put the key where it was, done
-//!       put the key in place of one of them, the victim
-//!       the victim is now the key, and its other place is the place
+//!       if one of the tags here fits elsewhere: move it, put the key in its slot, done
+//!       replace one of them, the victim, by the key
+//!       go on with the victim as the key, in its other place
 //!   undo every step, last first
 //! ```
 //!
-//! A walk that fails leaves the table bit for bit as it was. The choice of victims comes from a generator
-//! that starts from the key's hash and is thrown away afterwards: equal histories give equal tables.
+//! A walk that fails leaves the table bit for bit as it was. Victims are chosen by a generator that is seeded with
+//! the key's hash and dropped after the walk: equal histories give equal tables.
 
 use crate::key::{KeyHash, mix};
 
 use super::place::{Place, Placement};
 use super::table::{Entry, Swap, Table};
 
-/// Picks victims: a fresh, cheap, deterministic stream for every walk.
+/// Picks victims: a new, cheap, deterministic stream for every walk.
 struct Picks(u64);
 
 impl Picks {
@@ -25,7 +25,7 @@ impl Picks {
         Self(mix(hash.to_raw() ^ 0x6A09_E667_F3BC_C908))
     }
 
-    /// A number below `choices`.
+    /// Returns a number below `choices`.
     #[inline(always)]
     fn pick(&mut self, choices: u32) -> u32 {
         self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
@@ -37,18 +37,18 @@ impl Picks {
 /// How a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With room for the key, after so many steps.
+    /// With room for the key, after this many steps.
     Room(u64),
-    /// With nothing, for the budget ran out. Everything is as it was.
+    /// Without room: the budget ran out. The table is as it was.
     Tired,
-    /// Before it began: all slots of both places hold this very key, and moving copies around leads nowhere.
+    /// Before it began: all slots of both places hold this same key, so moving copies around is pointless.
     Copies,
-    /// With nothing, for it left the part of the table that it may touch. Everything is as it was.
+    /// Without room: the walk left the part of the table that it may touch. The table is as it was.
     Strayed,
 }
 
-/// A table, or the part of it that a walk may touch: the places from `begin` to `end`, under their numbers in the
-/// whole. The words of the table are those of the part.
+/// A table, or the part of it that a walk may touch: the places from `begin` to `end`, numbered as in the whole
+/// table. The words of the table are those of the part.
 pub(crate) struct Ground<'a, T> {
     pub(crate) table: &'a mut T,
     pub(crate) begin: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Ground<'a, T> {
 impl<T: Table> Ground<'_, T> {
     #[inline(always)]
     fn covers(&self, place: Place) -> bool {
-        // Those before the part count as far behind it: one comparison.
+        // Places before the part wrap around to large numbers, so one comparison is enough.
         place.0.wrapping_sub(self.begin) < self.end - self.begin
     }
 
@@ -69,7 +69,7 @@ impl<T: Table> Ground<'_, T> {
 
     #[inline(always)]
     fn outside(&self, entry: Entry) -> Entry {
-        // One who lives in the first slots may have its window begin before the part.
+        // The window of a resident of the first slots may begin before the part.
         Entry { place: Place(entry.place.0.wrapping_add(self.begin)), ..entry }
     }
 
@@ -94,7 +94,7 @@ impl<T: Table> Ground<'_, T> {
     }
 }
 
-/// The walk's memory, kept from walk to walk so that it is allocated once.
+/// The log of a walk, kept from walk to walk so that it is allocated once.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     swaps: Vec<Swap>,
@@ -138,14 +138,14 @@ impl Walk {
             let mut rank = begin;
             for _ in 0..slots {
                 let resident = ground.resident::<SIMPLE>(homeless.place, rank);
-                // In a window of its own a resident may also fit beside where it is.
+                // A resident may also fit into another slot of its own window.
                 if (windowed && ground.put::<SIMPLE>(resident))
                     || ground.put::<SIMPLE>(moved(placement, resident))
                 {
                     ground.swap::<SIMPLE>(homeless, rank);
                     return End::Room(u64::from(step) + 1);
                 }
-                // A remainder without a division, and without a branch at a point that cannot be foreseen.
+                // A remainder without a division, and without an unpredictable branch.
                 rank = (rank + 1).min((rank + 1).wrapping_sub(slots));
             }
             let (victim, swap) = ground.swap::<SIMPLE>(homeless, begin);
@@ -163,7 +163,7 @@ impl Walk {
     }
 }
 
-/// An entry in its other place.
+/// Returns an entry in its other place.
 #[inline(always)]
 fn moved<P: Placement>(placement: &P, entry: Entry) -> Entry {
     let place = placement.other(entry.place, entry.fingerprint, entry.side);
@@ -171,7 +171,7 @@ fn moved<P: Placement>(placement: &P, entry: Entry) -> Entry {
 }
 
 impl Clone for Walk {
-    /// A fresh one: between walks there is nothing to remember.
+    /// Returns an empty log: nothing is remembered between walks.
     fn clone(&self) -> Self {
         Self::default()
     }
