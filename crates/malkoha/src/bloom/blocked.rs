@@ -1,16 +1,16 @@
-//! The blocked Bloom filters: the bits of a key inside one of its candidate blocks.
+//! The blocked Bloom filters: all bits of a key lie in one of its candidate blocks.
 //!
 //! ```text
 //!   hash -> block 0, block 1 .. c-1    draws below the number of blocks
 //!        -> pattern                    the same for all of them
-//!   query   any block that covers the pattern
+//!   lookup  any block that covers the pattern
 //!   insert  c = 1: the block          c > 1: nothing if a block covers it, else the block where it costs least
 //! ```
 //!
-//! The invariant: bits are only ever set, so a block that covered the pattern of a key covers it for ever.
+//! The invariant: bits are set and never cleared, so a block that covers the pattern of a key always will.
 //! This is also why a merge loses nothing: the block that one filter chose for a key has all its bits in the
-//! merged filter, whatever the other filter would have chosen. It may only have more bits set than a filter
-//! that took all keys one by one, since each half chose without knowing the other.
+//! merged filter, whatever the other filter would have chosen. The merged filter may only have more bits set
+//! than one that stored all keys one by one, since each half chose without knowing the other.
 
 use crate::bits::cpu::{Cpu, Inlined};
 use crate::bits::drawn::BlockTable;
@@ -27,7 +27,7 @@ use super::estimate;
 use super::layout::{BlockedLayout, with_equal_hashes};
 use super::pattern::Scatter;
 use super::plain::{audit_count, count_set, set_bits};
-use super::work::Insert;
+use super::work::InsertBlocked;
 use crate::engine::rows::Keys;
 
 /// A blocked Bloom filter: section 3 of the paper; with one choice Putze, Sanders, Singler 2007.
@@ -47,10 +47,10 @@ use crate::engine::rows::Keys;
 pub struct Blocked<P> {
     pub(super) layout: BlockedLayout,
     pub(super) scatter: P,
-    /// Empty unless there is a choice.
+    /// `None` unless there is a choice.
     pub(super) prices: Option<Prices>,
     pub(super) cpu: Cpu,
-    /// The CPU, if single keys are done in code of the caller: one question for what is two, the pattern and the CPU.
+    /// The CPU, if code for single keys is inlined into the caller: one test instead of two, for pattern and CPU.
     pub(super) inlined: Option<Inlined>,
     pub(super) table: BlockTable,
     pub(super) len: u64,
@@ -62,7 +62,7 @@ impl<P: Scatter> Blocked<P> {
         Self::in_words(layout, Words::zeroed(layout.table_bits().unwrap_or(u64::MAX / 2))?)
     }
 
-    /// The filter with this layout in words that are as many as it needs, and as yet all zero.
+    /// A filter with this layout in `words`, which have the size it needs and are still all zero.
     pub(crate) fn in_words(layout: &BlockedLayout, words: Words) -> Result<Self, Error> {
         layout.check()?;
         if layout.pattern != P::PATTERN {
@@ -88,7 +88,7 @@ impl<P: Scatter> Blocked<P> {
         debug_assert_eq!(stored, Ok(()), "there is always room");
     }
 
-    /// Stores a key unless the filter already answers that it is there.
+    /// Stores a key unless a lookup already finds it.
     pub fn insert_unique(&mut self, hash: KeyHash) -> Inserted {
         if self.contains(hash) {
             return Inserted::Seen;
@@ -104,7 +104,7 @@ impl<P: Scatter> Blocked<P> {
         self.look_up_one(hash)
     }
 
-    /// Answers for every key of a slice into a slice of equal length.
+    /// Looks up every key of a slice and writes the answers into a slice of equal length.
     ///
     /// # Panics
     ///
@@ -113,7 +113,7 @@ impl<P: Scatter> Blocked<P> {
         self.look_up(Keys::Hashes(hashes), answers);
     }
 
-    /// Adds the keys of another filter, which must have the same layout and the same seed of its hashes.
+    /// Adds the keys of another filter, which must have the same layout and hash seed.
     ///
     /// # Panics
     ///
@@ -129,13 +129,13 @@ impl<P: Scatter> Blocked<P> {
         self.len
     }
 
-    /// Whether nothing is stored.
+    /// Whether the filter is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many blocks have 0, 1, 2 to 512 set bits: Figure 7 of the paper. Reads the whole table.
+    /// How many blocks have 0, 1, 2 and so on up to 512 set bits: Figure 7 of the paper. Reads the whole table.
     #[must_use]
     pub fn histogram(&self) -> Vec<u64> {
         let mut histogram = vec![0; BLOCK_BITS as usize + 1];
@@ -143,8 +143,8 @@ impl<P: Scatter> Blocked<P> {
         histogram
     }
 
-    /// The rate of false positives that the set bits have: what a count of many false positives tends to, and
-    /// the only way to know rates that are too small to count. Reads the whole table.
+    /// The rate of false positives that follows from the set bits: a measured rate converges to it, and rates
+    /// too small to measure cannot be known otherwise. Reads the whole table.
     #[must_use]
     pub fn rate_from_fill(&self) -> f64 {
         let one = self.table.blocks().iter().map(|block| self.scatter.share(&block)).sum::<f64>();
@@ -153,7 +153,7 @@ impl<P: Scatter> Blocked<P> {
         with_equal_hashes(any, self.len)
     }
 
-    /// The set bits, and the rate that they have. Reads the whole table.
+    /// The number of set bits and the rate that follows from it. Reads the whole table.
     #[must_use]
     pub fn fill(&self) -> Fill {
         let bits = self.table.blocks().bits();
@@ -164,11 +164,11 @@ impl<P: Scatter> Blocked<P> {
         count_set(self.table.blocks().words())
     }
 
-    /// An estimate of the number of different keys: the number for which these set bits are expected. Reads
-    /// the whole table, and with choices runs the model of the block load, which takes tens of milliseconds.
+    /// Estimates the number of different keys: the number for which this many set bits are expected. Reads the
+    /// whole table, and with choices runs the model of the block load, which takes tens of milliseconds.
     ///
-    /// After a merge of filters with choices it is too high, for they have set more bits than one filter
-    /// would have.
+    /// After a merge of filters with choices it is too high, because together they have set more bits than a
+    /// single filter would have.
     #[must_use]
     pub fn estimate_keys(&self) -> f64 {
         estimate::keys(&self.layout, self.count_set())
@@ -202,7 +202,7 @@ impl<P: Scatter> Engine for Blocked<P> {
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
-        self.cpu.run(Insert { filter: self, hashes });
+        self.cpu.run(InsertBlocked { filter: self, hashes });
         Ok(())
     }
 

@@ -1,22 +1,21 @@
-//! Which of its candidate blocks a key goes to: the one where it costs least.
+//! Chooses the candidate block for a key: the one where it costs least.
 //!
-//! A cost looks at two numbers of a candidate block: `set`, the bits set after the key would be in (the
-//! paper's j), and `new`, the bits that it would have to set (the paper's a). All three costs of appendix A
-//! are a function of the first plus a multiple of the second, so that a table of 513 prices and one weight
-//! compute each of them:
+//! A cost depends on two numbers of a candidate block: `set`, the bits set once the key is stored (the paper's
+//! j), and `new`, the bits that the key would add (the paper's a). All three costs of appendix A are a function
+//! of the first plus a multiple of the second, so each of them is a table of 513 prices and one weight:
 //!
 //! ```text
 //!   cost(set, new) = prices[set] + weight x new
 //! ```
 //!
-//! The prices are made with additions, multiplications, divisions and square roots only, whose results are
-//! the same on every machine: two replicas choose the same blocks.
+//! Prices are computed with additions, multiplications, divisions and square roots only, whose results are the
+//! same on every machine: two replicas choose the same blocks.
 
 use crate::bits::BLOCK_BITS;
 use crate::error::Error;
 use crate::kind::Kind;
 
-/// What it costs to put a key into a block: appendix A of the paper, with k for the bits of a key.
+/// The cost of storing a key in a block: appendix A of the paper, where k is the number of bits of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cost {
@@ -31,7 +30,7 @@ pub enum Cost {
         /// The further keys.
         mu: f64,
     },
-    /// A price that grows by the factor `beta` with every quarter of the block:
+    /// A price that grows by a factor of `beta` with every quarter of the block:
     /// `beta^(set/128) + new/k`, equation 7.
     Exponential {
         /// The base.
@@ -40,10 +39,10 @@ pub enum Cost {
 }
 
 impl Cost {
-    /// The base that serves every k and every number of choices: the golden ratio, by coincidence.
+    /// A base that suits every k and every number of choices: the golden ratio, by coincidence.
     pub const GOLDEN: f64 = 1.618_033_988_749_895;
 
-    /// Refuses a parameter that makes no cost.
+    /// Refuses an invalid parameter.
     pub(crate) fn check(self, kind: Kind) -> Result<(), Error> {
         let sound = match self {
             Self::Mixed { sigma } => sigma.is_finite() && sigma >= 0.0,
@@ -61,7 +60,7 @@ impl Default for Cost {
     }
 }
 
-/// A cost as a table.
+/// The table of a cost.
 #[derive(Clone, Debug)]
 pub(crate) struct Prices {
     of_set: Box<[f64]>,
@@ -89,16 +88,16 @@ impl Prices {
         }
     }
 
-    /// The cost of a block that has `set` bits set after `new` of them were added.
+    /// The cost of a block with `set` bits set, `new` of which the key added.
     #[inline(always)]
     pub(crate) fn cost(&self, set: u32, new: u32) -> f64 {
         self.of_set[set as usize] + self.weight * f64::from(new)
     }
 
-    /// The same as a number by which blocks are compared; the least of all for a block that has all bits already.
+    /// The same as an integer for comparing blocks; 0 for a block that already has all bits.
     ///
-    /// Costs are not negative, and those have the order of their bits. Which of two numbers is less a CPU decides without
-    /// a branch, which would be wrong for every second key.
+    /// Costs are not negative, and such numbers have the order of their bits. CPUs select the smaller of two integers
+    /// without a branch, which would be mispredicted for every second key.
     #[inline(always)]
     pub(crate) fn rank(&self, set: u32, new: u32) -> u64 {
         let cost = self.cost(set, new).to_bits();
@@ -106,7 +105,7 @@ impl Prices {
     }
 }
 
-/// A power by squaring, in an order of operations that does not depend on the machine.
+/// A power by squaring, with an order of operations that does not depend on the machine.
 fn power(base: f64, exponent: u32) -> f64 {
     let (mut result, mut square, mut left) = (1.0, base, exponent);
     while left > 0 {
@@ -152,7 +151,7 @@ mod tests {
         for prices in all.map(|cost| Prices::new(cost, 9)) {
             let pairs = || (0..=512).step_by(37).flat_map(|set| (1..=9).map(move |new| (set, new)));
             for (set, new) in pairs() {
-                assert!(prices.rank(set, new) > prices.rank(set, 0), "whoever has all bits is cheapest");
+                assert!(prices.rank(set, new) > prices.rank(set, 0), "a block that has all bits is cheapest");
                 for (other_set, other_new) in pairs() {
                     assert_eq!(
                         prices.cost(set, new) < prices.cost(other_set, other_new),

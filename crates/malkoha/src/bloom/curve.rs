@@ -1,16 +1,16 @@
-//! How the rate of a blocked filter grows with its keys: one curve for every kind of block and bits per key.
+//! How the rate of a blocked filter grows with its keys: one curve for each kind of block and number of key bits.
 //!
 //! A curve is `-log2 rate` at fourteen nodes of the density u, the bits that keys throw at a block per bit of
-//! it: u = keys per block x bits per key / 512. A plain filter at its best has u = ln 2.
+//! it: u = keys per block x bits per key / 512. An optimal plain filter has u = ln 2.
 //!
 //! ```text
 //!   node   0      1      2      3     ...   13
 //!   u      0.100  0.126  0.159  0.200 ...   2.016      a factor 2^(1/3) apart
 //! ```
 //!
-//! Between the nodes a cubic through the four nearest ones is exact to some thousandths; beyond them the
-//! curve goes on straight in log u, and a rate never exceeds 1. For the default cost the nodes are in a table
-//! ([`super::table`]), so that planning takes microseconds; for other costs the model computes them.
+//! Between the nodes, a cubic through the four nearest ones is exact to a few thousandths. Beyond them the
+//! curve continues as a straight line in log u, and a rate never exceeds 1. For the default cost the nodes are
+//! in a table ([`super::table`]), so planning takes microseconds; for other costs the model computes them.
 
 use crate::bits::{BLOCK_BITS, WORD_BITS, WORDS};
 use crate::kind::Pattern;
@@ -20,7 +20,7 @@ use super::choice::Cost;
 use super::model::Model;
 use super::table;
 
-/// Nodes of a curve.
+/// The number of nodes of a curve.
 pub(crate) const NODES: usize = 14;
 
 /// The density at the first node.
@@ -37,7 +37,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The curve of blocks with these properties: from the table if it has it, else from the model.
+    /// The curve of blocks with these properties, from the table if it is there, otherwise from the model.
     pub(crate) fn new(choices: u8, pattern: Pattern, cost: Cost, key_bits: u32) -> Self {
         let tabled = choices == 1 || cost == Cost::default();
         match table::nodes(choices, pattern, key_bits).filter(|_| tabled) {
@@ -73,7 +73,7 @@ impl Curve {
         self.key_bits
     }
 
-    /// The rate at so many keys per block.
+    /// The rate at `keys_per_block` keys per block.
     #[must_use]
     pub fn rate(&self, keys_per_block: f64) -> f64 {
         if keys_per_block <= 0.0 {
@@ -83,7 +83,7 @@ impl Curve {
         (-self.at(3.0 * (density / FIRST).log2())).exp2().min(1.0)
     }
 
-    /// The most keys per block at which the rate is at most this.
+    /// The most keys per block at which the rate is at most `rate`.
     #[must_use]
     pub fn keys_per_block(&self, rate: f64) -> f64 {
         let k = -rate.log2();

@@ -1,4 +1,4 @@
-//! How many different keys have set so many bits.
+//! Estimates the number of different keys from the number of set bits.
 
 use crate::bits::{BLOCK_BITS, WORD_BITS, WORDS};
 use crate::kind::Pattern;
@@ -6,24 +6,24 @@ use crate::kind::Pattern;
 use super::layout::{BlockedLayout, BloomLayout};
 use super::model::Model;
 
-/// The number of keys for which so many set bits of a plain filter are expected.
+/// The number of keys for which `set` set bits of a plain filter are expected.
 pub(super) fn plain_keys(layout: &BloomLayout, set: u64) -> f64 {
     let bits = layout.bits as f64;
     let per_key = f64::from(layout.key_bits) * (-1.0 / bits).ln_1p();
     (1.0 - most_telling(set, bits)).ln() / per_key
 }
 
-/// The share of set bits. A full table says nothing of how many keys it took; half a bit short of full is the
-/// most it can tell.
+/// The share of set bits, at most half a bit short of full: a full table does not reveal how many keys it
+/// stores.
 fn most_telling(set: u64, bits: f64) -> f64 {
     (set as f64).min(bits - 0.5) / bits
 }
 
-/// The number of keys for which so many set bits of a blocked filter are expected.
+/// The number of keys for which `set` set bits of a blocked filter are expected.
 ///
-/// With one choice a bit stays unset with probability `exp(-x s)`, x keys per block and s the chance that a
-/// key sets the bit; that is solved for x. With choices the model of the block load is run until its fill is
-/// the one sought, which takes tens of milliseconds.
+/// With one choice a bit stays unset with probability `exp(-x s)`, where x is the keys per block and s the
+/// chance that a key sets the bit; this is solved for x. With choices the model of the block load runs until it
+/// reaches this fill, which takes tens of milliseconds.
 pub(super) fn keys(layout: &BlockedLayout, set: u64) -> f64 {
     let bits = layout.blocks as f64 * f64::from(BLOCK_BITS);
     let share = most_telling(set, bits);
@@ -34,7 +34,7 @@ pub(super) fn keys(layout: &BlockedLayout, set: u64) -> f64 {
     per_block * layout.blocks as f64
 }
 
-/// The expected share of set bits at so many keys per block.
+/// The expected share of set bits at `keys_per_block` keys per block.
 pub(super) fn fill(layout: &BlockedLayout, keys_per_block: f64) -> f64 {
     if layout.choices == 1 {
         return -(-keys_per_block * chance(layout.pattern, layout.key_bits)).exp_m1();
@@ -45,7 +45,7 @@ pub(super) fn fill(layout: &BlockedLayout, keys_per_block: f64) -> f64 {
     model.fill()
 }
 
-/// The chance that a key whose block this is sets a given bit.
+/// The chance that a key sets a given bit of its block.
 fn chance(pattern: Pattern, key_bits: u32) -> f64 {
     let missed = |cells: u32, throws: u32| (1.0 - 1.0 / f64::from(cells)).powi(throws.cast_signed());
     match pattern {
@@ -55,9 +55,9 @@ fn chance(pattern: Pattern, key_bits: u32) -> f64 {
     }
 }
 
-/// Runs the model to the fill that is sought. Nearly full blocks end the search: they tell little. So do
-/// steps that set hardly a bit: with several choices nearly every key finds a block that has all its bits,
-/// and the fill creeps.
+/// Runs the model until the share of set bits is `share`. The search stops at nearly full blocks, which reveal
+/// little, and where a step sets hardly any bits: with several choices nearly every key finds a block that has
+/// all its bits, and the fill creeps.
 fn keys_per_block_with_choices(layout: &BlockedLayout, share: f64) -> f64 {
     const STEP: f64 = 2.0;
     const MOST_SHARE: f64 = 0.999;
@@ -83,8 +83,8 @@ mod tests {
     use super::*;
     use crate::{Kind, Layout, Spec};
 
-    /// A full table tells no number, but there is an answer, and the search for it ends where a step sets
-    /// hardly a bit: it would go on to millions of keys otherwise, and take as much longer.
+    /// A full table reveals no number, but there is an estimate. The search for it stops where a step sets hardly
+    /// any bits; otherwise it would continue to millions of keys and take accordingly longer.
     #[test]
     fn full_tables_have_an_estimate() {
         for choices in 2..=4 {

@@ -1,4 +1,4 @@
-//! The numbers of the Bloom tables.
+//! The layouts of the Bloom tables.
 
 use crate::bits::{BLOCK_BITS, Words};
 use crate::error::Error;
@@ -21,7 +21,7 @@ use super::estimate;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BloomLayout {
-    /// Bits of the table: m.
+    /// Bits of the table, m.
     pub bits: u64,
     /// Bits that a key sets.
     pub key_bits: u32,
@@ -64,13 +64,13 @@ impl BloomLayout {
 pub struct BlockedLayout {
     /// Blocks of 512 bits.
     pub blocks: u64,
-    /// Candidate blocks of a key: c.
+    /// Candidate blocks of a key, c.
     pub choices: u8,
     /// Bits that a key sets.
     pub key_bits: u32,
     /// How these bits lie in a block.
     pub pattern: Pattern,
-    /// What decides between the candidate blocks. With one choice it is never consulted.
+    /// What decides between the candidate blocks. Not used with one choice.
     pub cost: Cost,
 }
 
@@ -86,15 +86,15 @@ impl BlockedLayout {
         self.blocks.checked_mul(u64::from(BLOCK_BITS)).filter(|bits| *bits < u64::MAX / 2)
     }
 
-    /// The rate when n different keys are stored, as the model of the block load predicts it.
+    /// The rate when n different keys are stored, as predicted by the model of the block load.
     ///
-    /// With the default cost this reads a table; with another it runs the model, a tenth of a second.
+    /// With the default cost this reads a table; with another it runs the model, which takes a tenth of a second.
     #[must_use]
     pub fn rate(&self, n: u64) -> f64 {
         with_equal_hashes(self.curve().rate(self.keys_per_block(n)), n)
     }
 
-    /// The expected share of set bits when n different keys are stored. With choices it takes tens of
+    /// The expected share of set bits when n different keys are stored. With choices this takes tens of
     /// milliseconds.
     #[must_use]
     pub fn fill(&self, n: u64) -> f64 {
@@ -107,7 +107,7 @@ impl BlockedLayout {
         n as f64 / self.blocks as f64
     }
 
-    /// Refuses numbers that make no filter.
+    /// Refuses a layout that no filter can have.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let kind = Kind::Blocked(self.choices);
         kind.check()?;
@@ -129,7 +129,7 @@ impl BlockedLayout {
     }
 }
 
-/// Adds the chance that the hash of the sought key is that of a stored one: no rate falls below n 2^-64.
+/// Adds the chance that a key has the same hash as a stored one: no rate falls below n 2^-64.
 pub(crate) fn with_equal_hashes(rate: f64, n: u64) -> f64 {
     let equal = -(n as f64 * (-theory::HASHES_EQUAL).ln_1p()).exp_m1();
     rate + (1.0 - rate) * equal

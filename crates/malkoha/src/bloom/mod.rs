@@ -12,15 +12,15 @@
 //! ```
 //!
 //! Two filters, [`Bloom`] and [`Blocked`], after Schmitz, Zentgraf, Rahmann: Blocked Bloom Filters with
-//! Choices, 2025 ("the paper" throughout this module). The invariant of both: bits are only ever set, so that
-//! a key that was stored is found for ever. Hence they neither remove nor count, and two of them merge by OR.
+//! Choices, 2025 ("the paper" throughout this module). The invariant of both: bits are set and never cleared,
+//! so a stored key is always found. Hence they can neither remove nor count, and two of them merge by OR.
 //!
 //! # Which filter for which rate
 //!
-//! Size is relative to a plain filter at its best, 1.443 k bits per key for rate 2^-k, as `Spec` plans it
-//! (`cargo run --release --example bloom_sizes`); lines are the cache lines that a lookup of an absent key
-//! touches, on average two for a plain filter that stops at the first unset bit. (In slices it asks for three
-//! lines first, and CPUs with AVX-512 ask for eight at a time: `staged.rs`, `plain.rs`.)
+//! Size is relative to an optimal plain filter, 1.443 k bits per key for rate 2^-k, as `Spec` plans it
+//! (`cargo run --release --example bloom_sizes`). Lines are the cache lines that a lookup of an absent key
+//! touches: on average two for a plain filter that stops at the first unset bit. (For slices it prefetches
+//! three lines first, and CPUs with AVX-512 fetch eight at a time: `staged.rs`, `plain.rs`.)
 //!
 //! | kind | k = 4 | k = 7 | k = 10 | k = 14 | k = 17 | k = 20 | lines |
 //! | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -34,21 +34,21 @@
 //! - k up to 3: the plain filter is as good as any.
 //! - k from 3 to 7, or where time matters more than memory: one choice, `blocked:1`; from k = 6 on the spread
 //!   pattern takes half the time of the random one for 1 to 3 % more memory.
-//! - k above 7 with memory to heed: two choices, `blocked:2`, the size of a plain filter for two cache lines.
-//! - k from 10 with memory short: three choices, smaller than a plain filter, for a third cache line.
+//! - k above 7 where memory matters: two choices, `blocked:2`, the size of a plain filter for two cache lines.
+//! - k from 10 where memory is scarce: three choices, smaller than a plain filter, for a third cache line.
 //!   Distinct patterns save up to another 1 %, and so does a fourth choice.
-//! - Where keys are removed, or never more than planned, a cuckoo kind is smaller from k = 6 on: sorted
-//!   buckets need (k + 2) / 0.96 bits per key against 1.44 k.
+//! - Where keys are removed, or never exceed the plan, a cuckoo kind is smaller from k = 6 on: sorted buckets
+//!   need (k + 2) / 0.96 bits per key instead of 1.44 k.
 //!
 //! # What a rate is here
 //!
-//! The promised rate is what filters of a geometry have on average when the planned keys are in. A single
-//! filter strays from it: with choices by less than 1 % at 10^6 keys; with one choice by 1 % at k = 16, 2 %
-//! at k = 20, and 5 % at k = 24 (one sigma), because there a few overfull blocks make the rate. It falls with
-//! the root of the number of keys. What a filter really has is read off its bits:
-//! [`Blocked::rate_from_fill`].
+//! The promised rate is the average over filters of a geometry once the planned keys are stored. A single
+//! filter deviates from it: with choices by less than 1 % at 10^6 keys; with one choice by 1 % at k = 16, 2 %
+//! at k = 20, and 5 % at k = 24 (one sigma), because a few overfull blocks dominate the rate there. The
+//! deviation falls with the square root of the number of keys. The actual rate of a filter can be computed
+//! from its bits: [`Blocked::rate_from_fill`].
 //!
-//! All bits of a key come from the 64 of its hash, so that no rate falls below n 2^-64.
+//! All bits of a key are derived from the 64 bits of its hash, so no rate falls below n 2^-64.
 
 mod blocked;
 mod choice;

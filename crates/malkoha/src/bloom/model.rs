@@ -1,9 +1,9 @@
-//! A model of the block load: how many bits are set in how many blocks, and which rate follows.
+//! A model of the block load: how many blocks have how many bits set, and the rate that follows.
 //!
 //! The model is a distribution p over the numbers of set bits, 0 to 512, moved forward in time t, measured in
 //! keys per block. A key looks at c blocks. In a large filter they are independent draws from p, and by
-//! symmetry a block with j set bits is any such block, so that a pattern of d bits finds a new ones missing
-//! with the hypergeometric probability
+//! symmetry all blocks with j set bits are equally probable, so a pattern of d bits has a bits that are not yet
+//! set with the hypergeometric probability
 //!
 //! ```text
 //!   h(a | j, d) = C(512 - j, a) C(j, d - a) / C(512, d)
@@ -12,12 +12,12 @@
 //! and the candidate at hand is of type (j, a) with probability q(j, a) = p(j) h(a | j, d). The key goes to
 //! the cheapest candidate. With S(x) for the probability that a candidate costs at least x, the one chosen
 //! has cost x with probability S(x)^c - S(next x)^c, shared among the types of that cost in proportion to q.
-//! Each choice moves the block from j to j + a. Random patterns have d bits with the probability that so many
-//! of their bits are distinct; for distinct patterns d is fixed. These are 513 differential equations without
-//! any chance in them; they are exact as the number of blocks grows, and for c = 1 they are the Poisson load
-//! of the ordinary blocked filter. The rate at any time is `1 - (1 - sum of p(j) share(j))^c`.
+//! Each choice moves the block from j to j + a. Random patterns have d bits with the probability that d of
+//! their bits are distinct; for distinct patterns d is fixed. These are 513 deterministic differential
+//! equations. They become exact as the number of blocks grows, and for c = 1 they give the Poisson load of the
+//! ordinary blocked filter. The rate at any time is `1 - (1 - sum of p(j) share(j))^c`.
 //!
-//! Measured against filters of 10^6 keys in `tests/bloom_sizing.rs`.
+//! `tests/bloom_sizing.rs` compares the model with filters of 10^6 keys.
 
 use crate::bits::BLOCK_BITS;
 use crate::kind::Pattern;
@@ -28,34 +28,35 @@ use super::choice::{Cost, Prices};
 /// States of a block: 0 to 512 set bits.
 const STATES: usize = BLOCK_BITS as usize + 1;
 
-/// Probabilities below this are taken for zero. Far below any rate that can be asked for.
+/// Probabilities below this count as zero. It is far below any rate that can be requested.
 const NOTHING: f64 = 1e-22;
 
-/// Types that are less probable than this among the blocks with their set bits do not matter, nor do random
-/// patterns of so rare a size.
+/// Types less probable than this among blocks with the same number of set bits are ignored.
 const IMPROBABLE: f64 = 1e-11;
+
+/// Random patterns with a number of distinct bits less probable than this are ignored.
 const RARE: f64 = 1e-7;
 
-/// Keys per block in one step of the integration, at most. Finer steps change no rate above 2^-40 by two
+/// The most keys per block in one step of the integration. Finer steps change no rate above 2^-40 by two
 /// hundredths.
 const STEP: f64 = 0.4;
 
-/// Keys that look at a block in one step, at most: a cheap block takes all of them, and more than two would
+/// The most keys that consider a block in one step: a cheap block takes all of them, and more than two would
 /// make the integration unstable.
 const LOOKS: f64 = 0.8;
 
 /// The fewest steps from one time to the next: nearly empty blocks change quickly.
 const LEAST_STEPS: f64 = 8.0;
 
-/// The blocks of a filter with random or distinct patterns at one moment.
+/// The blocks of a filter with random or distinct patterns at a point in time.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     choices: u8,
-    /// The share of patterns with so many bits, and the probabilities h for them.
+    /// The shares of patterns by number of distinct bits, with their probabilities h.
     sizes: Vec<(f64, Hits)>,
     /// All types (j, a), cheapest first.
     types: Vec<Type>,
-    /// The share of patterns that a block with j set bits answers for.
+    /// The share of patterns that a block with j set bits covers.
     shares: Vec<f64>,
     /// The distribution p.
     blocks: Vec<f64>,
@@ -73,18 +74,18 @@ struct Type {
 }
 
 impl Type {
-    /// The set bits before.
+    /// The set bits before the key is stored.
     fn before(self) -> usize {
         usize::from(self.set)
     }
 
-    /// The set bits after.
+    /// The set bits after the key is stored.
     fn after(self) -> usize {
         usize::from(self.set) + usize::from(self.new)
     }
 }
 
-/// A type, and the probability h that a block with so many set bits is of this type.
+/// A type, and the probability h that a block with its number of set bits is of this type.
 #[derive(Clone, Copy, Debug)]
 struct Move {
     kind: Type,
@@ -92,7 +93,7 @@ struct Move {
 }
 
 impl Model {
-    /// Empty blocks.
+    /// A model of empty blocks.
     pub(crate) fn new(choices: u8, pattern: Pattern, cost: Cost, key_bits: u32) -> Self {
         debug_assert!(pattern != Pattern::Spread, "spread patterns have a closed form");
         let sizes = if pattern == Pattern::Distinct {
@@ -115,7 +116,7 @@ impl Model {
         }
     }
 
-    /// Moves on to a later time, in keys per block.
+    /// Advances to a later time, in keys per block.
     pub(crate) fn advance(&mut self, time: f64) {
         let longest = STEP.min(LOOKS / f64::from(self.choices));
         let steps = ((time - self.time) / longest).ceil().max(LEAST_STEPS);
@@ -128,7 +129,7 @@ impl Model {
         self.time = time;
     }
 
-    /// One step of the classical method of fourth order.
+    /// Takes one step of the classical fourth-order method.
     fn runge_kutta(&mut self, step: f64) {
         let moves = self.moves();
         let ahead = |slope: &[f64], step: f64| -> Vec<f64> {
@@ -143,11 +144,11 @@ impl Model {
         }
     }
 
-    /// The types that matter in the step to come, cheapest first, for each size of pattern.
+    /// The types that matter in the next step, cheapest first, for each number of distinct bits.
     fn moves(&self) -> Vec<(f64, Vec<Move>)> {
         let matters = |j: &usize| self.blocks[*j] > NOTHING;
         let first = (0..STATES).find(matters).unwrap_or(0);
-        // Four stages may each carry a block one key further.
+        // Each of the four stages may add one key to a block.
         let last = (0..STATES).rfind(matters).unwrap_or(0) + 4 * self.key_bits;
         let active = || self.types.iter().filter(|kind| (first..=last).contains(&kind.before()));
         let probable = |hits: &Hits| {
@@ -157,7 +158,7 @@ impl Model {
         self.sizes.iter().map(|(share, hits)| (*share, probable(hits))).collect()
     }
 
-    /// How p changes per key and block.
+    /// The derivative of p by time.
     fn slope(&self, blocks: &[f64], moves: &[(f64, Vec<Move>)]) -> Vec<f64> {
         let mut slope = vec![0.0; STATES];
         for (share, moves) in moves {
@@ -205,7 +206,7 @@ fn difference_of_powers(x: f64, y: f64, c: u8) -> f64 {
     }
 }
 
-/// All types a candidate can be of, cheapest first. A candidate that has all bits already costs nothing.
+/// All types of candidates, cheapest first. A candidate that already has all bits costs nothing.
 fn types(prices: &Prices, key_bits: u32) -> Vec<Type> {
     let most = u16::try_from(key_bits).expect("a key has few bits");
     let cost = |set: u32, new: u32| if new == 0 { f64::NEG_INFINITY } else { prices.cost(set + new, new) };

@@ -1,18 +1,18 @@
 //! The bits of a key inside its block.
 //!
-//! A pattern is a 512-bit mask with the bits that a key sets, made from the key's hash alone, the same for
-//! all of its candidate blocks. Three ways to make it:
+//! A pattern is a 512-bit mask of the bits that a key sets. It is made from the key's hash alone and is the same
+//! for all of its candidate blocks. There are three ways to make it:
 //!
 //! ```text
 //!   Random    9 bits of hash name a bit, key_bits times; two may name the same
-//!   Distinct  one of all subsets of key_bits bits, each as probable as any other
-//!   Spread    as many bits in each of the eight words, as a vector unit likes it
+//!   Distinct  one of all subsets of key_bits bits, each equally probable
+//!   Spread    equally many bits in each of the eight words, which suits vector units
 //! ```
 //!
 //! `Distinct` has the distribution of appendix B of the paper, which keeps chosen bits sorted and steps over
-//! them. Here bits are drawn as for `Random`, and if some coincide, as many more are drawn as are missing:
-//! the first so many different ones of an endless row of random bits are any set of them, and nothing is
-//! sorted. Floyd's sampling, which draws from shrinking ranges and never again, took twice as long: every
+//! them. Here bits are drawn as for `Random`, and if some coincide, the missing ones are drawn anew: the first
+//! n different bits of an endless random sequence are any set of n with equal probability, and nothing is
+//! sorted. Floyd's sampling, which draws from shrinking ranges and never redraws, took twice as long: every
 //! draw waits for the one before it.
 
 use crate::bits::cpu::Vectors;
@@ -22,8 +22,8 @@ use crate::key::KeyHash;
 use crate::kind::Pattern;
 use crate::theory::occupancy::{distinct_share, random_share};
 
-/// 64-bit words drawn from a hash, as many as are wanted: a counter, and the two halves of a product of it
-/// folded. The hash is mixed already, so that one multiplication is enough.
+/// An endless sequence of 64-bit words drawn from a hash: a counter is multiplied, and the two halves of the
+/// product are folded. The hash is already mixed, so one multiplication is enough.
 ///
 /// The words are functions of the 64 bits of the hash: keys with equal hashes cannot be told apart.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Draws {
         Self(hash.to_raw())
     }
 
-    /// The words of a hash without the first so many.
+    /// The words of a hash without the first `words`.
     #[inline(always)]
     pub(crate) fn after(hash: KeyHash, words: u64) -> Self {
         Self(hash.to_raw().wrapping_add(words.wrapping_mul(STEP)))
@@ -48,10 +48,10 @@ impl Draws {
     }
 }
 
-/// The same words, eight at a time, as the factors of the products of which they are made.
+/// The same words, eight at a time, as the factors of their products.
 ///
-/// The counter is that of the word after these eight: if it were that of one of them, the compiler would move it between
-/// the vector in which it has the eight and the register in which it has the counter.
+/// The counter is that of the word after these eight: if it were that of one of them, the compiler would move it
+/// between the vector that holds the eight and the register that holds the counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Eights(u64);
 
@@ -61,7 +61,7 @@ impl Eights {
         Self::after(hash, 0)
     }
 
-    /// The words of a hash without the first so many.
+    /// The words of a hash without the first `words`.
     #[inline(always)]
     pub(crate) fn after(hash: KeyHash, words: u64) -> Self {
         Self(Draws::after(hash, words + 9).0)
@@ -80,11 +80,11 @@ pub trait Scatter: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// Its name.
     const PATTERN: Pattern;
 
-    /// Whether a key may have more than one candidate block, as `BlockedLayout::check` has it: where not, no code for
+    /// Whether a key may have more than one candidate block (see `BlockedLayout::check`). If not, no code for
     /// choices is compiled.
     const CHOOSES: bool;
 
-    /// The way for keys of so many bits.
+    /// The pattern for keys of `key_bits` bits.
     fn new(key_bits: u32) -> Self;
 
     /// The bits of a key.
@@ -102,7 +102,7 @@ pub trait Scatter: Copy + Send + Sync + core::fmt::Debug + 'static {
         blocks.into_iter().fold(false, |found, block| found | vectors.covers(block, &pattern))
     }
 
-    /// The share of all patterns that a block answers for: its own rate of false positives.
+    /// The share of all patterns that a block covers: its own rate of false positives.
     fn share(&self, block: &Block) -> f64;
 }
 
@@ -127,7 +127,7 @@ impl Scatter for Random {
         block
     }
 
-    /// Bits are looked up in the blocks where they are, fourteen at a time: a pattern is made of one after the other.
+    /// Tests the bits in the blocks, fourteen at a time: building a pattern would take them one by one.
     #[inline(always)]
     fn lies_in<const C: usize>(
         &self,
@@ -153,7 +153,7 @@ impl Scatter for Random {
     }
 }
 
-/// Distinct bits, any set of them.
+/// Distinct bits, every set equally probable.
 #[derive(Clone, Copy, Debug)]
 pub struct Distinct {
     key_bits: u32,
@@ -183,10 +183,10 @@ impl Scatter for Distinct {
     }
 }
 
-/// As many independent bits in each of the eight words.
+/// Independent bits, equally many in each of the eight words.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    /// Bits in each word beyond the first. Mostly there is none.
+    /// Bits in each word beyond the first. Usually 0.
     more: u32,
 }
 
@@ -207,7 +207,7 @@ impl Scatter for Spread {
         block
     }
 
-    /// Bits are looked up where they are, as for random patterns.
+    /// Tests the bits in the blocks, as for random patterns.
     #[inline(always)]
     fn lies_in<const C: usize>(
         &self,
@@ -228,14 +228,14 @@ impl Scatter for Spread {
     }
 }
 
-/// Numbers of nine bits that one draw has.
+/// Nine-bit numbers in one draw.
 const NUMBERS: u32 = 7;
 
-/// Sets so many random bits, of which some may coincide with one another or with set ones.
+/// Sets `bits` random bits, some of which may coincide with each other or with bits already set.
 #[inline(always)]
 fn add_random_bits(block: &mut Block, draws: &mut Draws, bits: u32, vectors: impl Vectors) {
     let mut left = bits;
-    // All numbers of a word: how many turns that takes is known when this is compiled.
+    // All numbers of a word: this number of iterations is known at compile time.
     while left >= NUMBERS {
         add_numbered_bits(block, draws.next(), NUMBERS, vectors);
         left -= NUMBERS;
@@ -245,7 +245,7 @@ fn add_random_bits(block: &mut Block, draws: &mut Draws, bits: u32, vectors: imp
     }
 }
 
-/// Sets the bits that the first so many numbers of a word name.
+/// Sets the bits named by the first `count` numbers of a word.
 #[inline(always)]
 fn add_numbered_bits(block: &mut Block, mut word: u64, count: u32, vectors: impl Vectors) {
     for _ in 0..count {
@@ -265,7 +265,7 @@ mod tests {
         (0..keys).map(move |key| scatter.pattern(Draws::new(KeyHash::from_raw(mix(key))), Portable))
     }
 
-    /// Every bit is set as often as every other: chi-squared over 512 bits within 4 sigma.
+    /// Checks that all bits are set equally often: chi-squared over 512 bits within 4 sigma.
     fn is_even<P: Scatter>(key_bits: u32) {
         let keys = 200_000;
         let mut counts = [0u64; 512];

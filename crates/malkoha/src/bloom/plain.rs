@@ -17,10 +17,10 @@ use crate::kind::Kind;
 use super::estimate;
 use super::layout::{BloomLayout, with_equal_hashes};
 use super::pattern::{Draws, Eights};
-use super::staged::{Insert, LookUp};
+use super::staged::{InsertPlain, LookUpPlain};
 use crate::engine::rows::Keys;
 
-/// A plain Bloom filter, after Bloom 1970: a key sets some bits anywhere, and is there if they are all set.
+/// A plain Bloom filter, after Bloom 1970: a key sets bits anywhere in the table, and is found if all are set.
 ///
 /// ```
 /// use malkoha::bloom::Bloom;
@@ -41,21 +41,21 @@ pub struct Bloom {
     len: u64,
 }
 
-/// What lookups need of a filter, by value, as for [`Blocked`](super::Blocked).
+/// The parts of a filter that lookups need, by value, as for [`Blocked`](super::Blocked).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View<'a> {
+pub(super) struct PlainView<'a> {
     pub(super) bits: Bits<'a>,
     pub(super) key_bits: u32,
     pub(super) stays_in_cache: bool,
 }
 
-impl View<'_> {
+impl PlainView<'_> {
     /// Whether all bits of a key are set.
     ///
-    /// In the cache they are all looked at, without a branch: it would be mispredicted for half of the keys that are not
-    /// there, which costs as much as eight bits. Where more than eight are left it is asked all the same. Beyond the cache every further bit may be
-    /// another miss, and CPUs that draw them one by one stop at the first that is not set; those that draw eight
-    /// together have asked for eight lines by then.
+    /// If the table fits in the cache, bits are tested without a branch: it would be mispredicted for half of the
+    /// absent keys, which costs as much as testing eight bits. There is one only where more than eight bits are left.
+    /// If the table does not fit, every further bit may be another miss: CPUs that draw bits one by one stop at the
+    /// first unset one; those that draw eight together have fetched eight lines by then.
     #[inline(always)]
     pub(super) fn holds<V: Vectors>(&self, hash: KeyHash, vectors: V) -> bool {
         let free = V::DRAWS_TOGETHER || self.stays_in_cache;
@@ -106,16 +106,15 @@ impl Bloom {
         Ok(Self::in_words(layout, Words::zeroed(layout.bits)?))
     }
 
-    /// The filter with this layout in words that are as many as it needs, and as yet all zero.
+    /// A filter with this layout in `words`, which have the size it needs and are still all zero.
     pub(crate) fn in_words(layout: &BloomLayout, words: Words) -> Self {
         Self { layout: *layout, cpu: Cpu::detect(), table: BitTable::new(words, layout.bits), len: 0 }
     }
 
-    /// What lookups need.
     #[inline(always)]
-    fn view(&self) -> View<'_> {
+    fn view(&self) -> PlainView<'_> {
         let stays_in_cache = stays_in_cache(self.table.bytes());
-        View { bits: self.table.bits(), key_bits: self.layout.key_bits, stays_in_cache }
+        PlainView { bits: self.table.bits(), key_bits: self.layout.key_bits, stays_in_cache }
     }
 
     /// Sets the bits of a key.
@@ -128,14 +127,14 @@ impl Bloom {
         self.len += 1;
     }
 
-    /// Asks for the memory of a key.
+    /// Prefetches the memory of a key.
     #[inline(always)]
     pub(super) fn approach(&self, hash: KeyHash) {
         let (bits, mut draws) = (self.table.bits(), Draws::new(hash));
         (0..self.layout.key_bits).for_each(|_| bits.prefetch(draws.next()));
     }
 
-    /// Whether the table is so small that it stays in the cache.
+    /// Whether the table is small enough to stay in the cache.
     pub(super) fn stays_in_cache(&self) -> bool {
         stays_in_cache(self.table.bytes())
     }
@@ -143,10 +142,10 @@ impl Bloom {
     /// Stores a key.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash) {
-        self.cpu.run(InsertOne { filter: self, hash });
+        self.cpu.run(InsertOnePlain { filter: self, hash });
     }
 
-    /// Stores a key unless the filter already answers that it is there.
+    /// Stores a key unless a lookup already finds it.
     pub fn insert_unique(&mut self, hash: KeyHash) -> Inserted {
         if self.contains(hash) {
             return Inserted::Seen;
@@ -159,10 +158,10 @@ impl Bloom {
     #[must_use]
     #[inline]
     pub fn contains(&self, hash: KeyHash) -> bool {
-        self.cpu.run(LookUpOne { filter: self, hash })
+        self.cpu.run(LookUpOnePlain { filter: self, hash })
     }
 
-    /// Answers for every key of a slice into a slice of equal length.
+    /// Looks up every key of a slice and writes the answers into a slice of equal length.
     ///
     /// # Panics
     ///
@@ -173,10 +172,10 @@ impl Bloom {
 
     fn look_up(&self, keys: Keys, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
-        self.cpu.run(LookUp { view: self.view(), cpu: self.cpu, keys, answers });
+        self.cpu.run(LookUpPlain { view: self.view(), cpu: self.cpu, keys, answers });
     }
 
-    /// Adds the keys of another filter, which must have the same layout and the same seed of its hashes.
+    /// Adds the keys of another filter, which must have the same layout and hash seed.
     ///
     /// # Panics
     ///
@@ -192,13 +191,13 @@ impl Bloom {
         self.len
     }
 
-    /// Whether nothing is stored.
+    /// Whether the filter is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The set bits, and the rate that they have. Reads the whole table.
+    /// The number of set bits and the rate that follows from it. Reads the whole table.
     #[must_use]
     pub fn fill(&self) -> Fill {
         let BloomLayout { bits, key_bits } = self.layout;
@@ -207,7 +206,7 @@ impl Bloom {
         Fill { set, bits, rate: with_equal_hashes(rate, self.len) }
     }
 
-    /// An estimate of the number of different keys: the number for which these set bits are expected, after
+    /// Estimates the number of different keys: the number for which this many set bits are expected, after
     /// Swamidass and Baldi 2007. Reads the whole table.
     #[must_use]
     pub fn estimate_keys(&self) -> f64 {
@@ -216,12 +215,12 @@ impl Bloom {
 }
 
 /// One lookup.
-struct LookUpOne<'a> {
+struct LookUpOnePlain<'a> {
     filter: &'a Bloom,
     hash: KeyHash,
 }
 
-impl Work for LookUpOne<'_> {
+impl Work for LookUpOnePlain<'_> {
     const WIDE: bool = true;
     type Output = bool;
 
@@ -232,12 +231,12 @@ impl Work for LookUpOne<'_> {
 }
 
 /// One insert.
-struct InsertOne<'a> {
+struct InsertOnePlain<'a> {
     filter: &'a mut Bloom,
     hash: KeyHash,
 }
 
-impl Work for InsertOne<'_> {
+impl Work for InsertOnePlain<'_> {
     const WIDE: bool = false;
     type Output = ();
 
@@ -275,7 +274,7 @@ impl Engine for Bloom {
     }
 
     fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
-        self.cpu.run(Insert { filter: self, hashes });
+        self.cpu.run(InsertPlain { filter: self, hashes });
         Ok(())
     }
 
@@ -336,7 +335,7 @@ impl Content for Bloom {
     }
 }
 
-/// How many bits are set.
+/// Counts the set bits.
 pub(super) fn count_set(words: &[u64]) -> u64 {
     struct CountSet<'a>(&'a [u64]);
     impl Work for CountSet<'_> {

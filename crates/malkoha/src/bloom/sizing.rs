@@ -1,9 +1,8 @@
-//! From a wish to a layout: how many bits or blocks, and how many bits a key sets.
+//! Turns a wish into a layout: the number of bits or blocks, and the number of bits that a key sets.
 //!
 //! For every number of bits that a key may set there is a largest number of keys per block (or per bit) at
-//! which the rate holds. The best such number is taken; it does not depend on the number of keys. Blocked
-//! kinds aim a little below the promised rate, because the rate of one filter strays around what the model
-//! expects of it.
+//! which the rate holds. The best of these is chosen; it does not depend on the number of keys. Blocked kinds
+//! aim a little below the promised rate, because the rate of a single filter deviates from the model.
 
 use crate::bits::{BLOCK_BITS, Words};
 use crate::error::Error;
@@ -13,9 +12,9 @@ use super::choice::Cost;
 use super::curve::{Curve, MOST_KEY_BITS};
 use super::layout::{BlockedLayout, BloomLayout};
 
-/// How the rates of single filters stray around the model: a part of the promised rate to aim at, and how
-/// much memory may be spent on setting fewer bits per key, which strays less and costs less time. The model
-/// is for many blocks; where candidate blocks may be one and the same, one block more makes up for it.
+/// Allows for the rates of single filters deviating from the model: the fraction of the promised rate to aim
+/// at, and how much memory may be spent on setting fewer bits per key, which deviates less and takes less time.
+/// The model is for many blocks; where candidate blocks may coincide, a spare block makes up for it.
 #[derive(Clone, Copy, Debug)]
 struct Margin {
     aim: f64,
@@ -24,8 +23,8 @@ struct Margin {
 }
 
 impl Margin {
-    /// With one choice the few fullest blocks make the rate: at 10^6 keys it strays by 1 part in 100 for
-    /// k = 16, 2 for k = 20 and 4 for k = 24. With choices it strays by less than 1 in 100.
+    /// With one choice the few fullest blocks dominate the rate: at 10^6 keys it deviates by 1 % for k = 16,
+    /// 2 % for k = 20 and 4 % for k = 24. With choices it deviates by less than 1 %.
     const fn new(choices: u8) -> Self {
         if choices == 1 {
             Self { aim: 0.95, slack: 1.01, spare_blocks: 0 }
@@ -35,32 +34,32 @@ impl Margin {
     }
 }
 
-/// Bits beyond which no table is planned: more than any machine has.
+/// The most bits of a planned table: more than any machine has.
 const MOST_BITS: f64 = 9e15;
 
-/// Keys beyond which no filter is planned, whatever its rate, so that those of many filters can be added up.
+/// The most keys of a planned filter, whatever its rate, so that the keys of many filters can be added up.
 pub(crate) const MOST_BLOOM_KEYS: u64 = 1 << 56;
 
-/// Plain filters have no options: a wish is keys, and a rate or memory.
+/// The wish for a plain filter, which has no options: only keys, and a rate or memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainWish;
 
 impl PlainWish {
-    /// The smallest layout for so many keys whose rate is at most `rate`.
+    /// The smallest layout for `keys` keys whose rate is at most `rate`.
     pub(crate) fn at_rate(keys: u64, rate: f64) -> Result<BloomLayout, Error> {
         check(keys, rate)?;
         let best = (1..=BloomLayout::MOST_KEY_BITS).map(|key_bits| (plain_density(key_bits, rate), key_bits));
-        let (density, key_bits) = best.max_by(|a, b| a.0.total_cmp(&b.0)).expect("one is the best");
+        let (density, key_bits) = best.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are candidates");
         let bits = keys as f64 / density;
         let mut layout = BloomLayout { bits: count(bits, keys)?, key_bits };
-        // Small tables stray upwards from the formula for large ones.
+        // In small tables the rate is higher than the formula for large ones gives.
         while layout.rate(keys) > rate {
             layout.bits += layout.bits / 10_000 + 1;
         }
         Ok(layout)
     }
 
-    /// The layout with the lowest rate for so many keys in so many bytes.
+    /// The layout with the lowest rate for `keys` keys in `bytes` bytes.
     pub(crate) fn in_memory(keys: u64, bytes: u64) -> Result<BloomLayout, Error> {
         if keys == 0 {
             return Err(Error::NoKeys);
@@ -71,16 +70,16 @@ impl PlainWish {
         }
         let layouts = (1..=BloomLayout::MOST_KEY_BITS).map(|key_bits| BloomLayout { bits, key_bits });
         let best = layouts.min_by(|a, b| a.rate(keys).total_cmp(&b.rate(keys)));
-        Ok(best.expect("one is the best"))
+        Ok(best.expect("there are candidates"))
     }
 }
 
-/// The keys per bit at which keys of so many bits have this rate, in a large table.
+/// The keys per bit at which a large table with `key_bits` bits per key has this rate.
 fn plain_density(key_bits: u32, rate: f64) -> f64 {
     -(-rate.powf(1.0 / f64::from(key_bits))).ln_1p() / f64::from(key_bits)
 }
 
-/// What a caller wants of a blocked Bloom filter.
+/// The wish for a blocked Bloom filter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockedWish {
     pub(crate) choices: u8,
@@ -89,7 +88,7 @@ pub(crate) struct BlockedWish {
 }
 
 impl BlockedWish {
-    /// The smallest layout for so many keys whose rate is at most `rate`.
+    /// The smallest layout for `keys` keys whose rate is at most `rate`.
     pub(crate) fn at_rate(&self, keys: u64, rate: f64) -> Result<BlockedLayout, Error> {
         check(keys, rate)?;
         let (key_bits, keys_per_block) = self.densest(rate);
@@ -100,7 +99,7 @@ impl BlockedWish {
         Ok(self.layout(blocks, key_bits))
     }
 
-    /// The layout with the lowest rate for so many keys in so many bytes.
+    /// The layout with the lowest rate for `keys` keys in `bytes` bytes.
     pub(crate) fn in_memory(&self, keys: u64, bytes: u64) -> Result<BlockedLayout, Error> {
         if keys == 0 {
             return Err(Error::NoKeys);
@@ -109,17 +108,17 @@ impl BlockedWish {
         let used = blocks - Margin::new(self.choices).spare_blocks;
         let rate = |curve: &Curve| curve.rate(keys as f64 / used as f64);
         let best = self.curves().min_by(|a, b| rate(a).total_cmp(&rate(b)));
-        Ok(self.layout(blocks, best.expect("one is the best").key_bits()))
+        Ok(self.layout(blocks, best.expect("there are candidates").key_bits()))
     }
 
-    /// The rate that a layout is promised to have.
+    /// The promised rate of a layout.
     pub(crate) fn promise(layout: &BlockedLayout, keys: u64) -> f64 {
         let margin = Margin::new(layout.choices);
         let fewer = BlockedLayout { blocks: layout.blocks - margin.spare_blocks, ..*layout };
         (fewer.rate(keys) / margin.aim).min(1.0)
     }
 
-    /// The most keys that have this rate in so many bytes, and their layout.
+    /// The most keys that can have this rate in `bytes` bytes, and their layout.
     pub(crate) fn most_keys(&self, rate: f64, bytes: u64) -> Result<(u64, BlockedLayout), Error> {
         let (key_bits, keys_per_block) = self.densest(rate);
         let blocks = self.blocks_in(bytes)?;
@@ -133,17 +132,16 @@ impl BlockedWish {
         Ok((keys, self.layout(blocks, key_bits)))
     }
 
-    /// The fewest bits of a key with which nearly the most keys per block have this rate, and how many.
+    /// The fewest bits of a key that allow nearly the most keys per block at this rate, and that number of keys.
     ///
-    /// The bits are those that are best for the default cost; so only one curve needs the model if the cost
-    /// is another.
+    /// The bits are chosen for the default cost, so with another cost only one curve needs the model.
     fn densest(&self, rate: f64) -> (u32, f64) {
         let margin = Margin::new(self.choices);
         let keys = |curve: &Curve| curve.keys_per_block(rate * margin.aim);
         let all: Vec<_> = self.curves().map(|curve| (curve.key_bits(), keys(&curve))).collect();
         let most = all.iter().map(|(_, keys)| *keys).fold(0.0, f64::max);
         let first = all.iter().find(|(_, keys)| keys * margin.slack >= most);
-        let (key_bits, _) = *first.expect("one has the most");
+        let (key_bits, _) = *first.expect("there are curves");
         (key_bits, keys(&Curve::new(self.choices, self.pattern, self.cost, key_bits)))
     }
 
@@ -156,7 +154,7 @@ impl BlockedWish {
             .map(move |key_bits| Curve::new(choices, pattern, Cost::default(), key_bits))
     }
 
-    /// The blocks that fit into so many bytes.
+    /// The number of blocks that fit into `bytes` bytes.
     fn blocks_in(&self, bytes: u64) -> Result<u64, Error> {
         let least = 1 + Margin::new(self.choices).spare_blocks;
         let block_bits = u64::from(BLOCK_BITS);
@@ -173,7 +171,7 @@ impl BlockedWish {
     }
 }
 
-/// Refuses what no filter of this family can do.
+/// Refuses what no filter of this family can achieve.
 pub(crate) fn check(keys: u64, rate: f64) -> Result<(), Error> {
     if keys == 0 {
         return Err(Error::NoKeys);
@@ -185,19 +183,19 @@ pub(crate) fn check(keys: u64, rate: f64) -> Result<(), Error> {
     if needed > u64::BITS { Err(Error::HashBits { needed }) } else { Ok(()) }
 }
 
-/// The bits that fit into so many bytes, as far as they can be counted.
+/// The number of bits that fit into `bytes` bytes, at most `MOST_BITS`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a round number")]
 fn bits_in(bytes: u64) -> u64 {
     Words::bits_in(bytes).unwrap_or(u64::MAX).min(MOST_BITS as u64)
 }
 
-/// A number of bits or blocks, or keys, if it can be counted.
+/// Rounds up a number of bits or blocks, if it is not too large.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range")]
 fn count(number: f64, keys: u64) -> Result<u64, Error> {
     if number < MOST_BITS { Ok(number.ceil().max(1.0) as u64) } else { Err(Error::TooLarge { keys }) }
 }
 
-/// The kinds of this family.
+/// The wish for a blocked kind with these options.
 pub(crate) fn wish(kind: Kind, pattern: Option<Pattern>, cost: Option<Cost>) -> Result<BlockedWish, Error> {
     let refuse = |what| Err(Error::Option { kind, what });
     let Kind::Blocked(choices) = kind else { unreachable!("only blocked kinds have patterns") };
@@ -205,7 +203,7 @@ pub(crate) fn wish(kind: Kind, pattern: Option<Pattern>, cost: Option<Cost>) -> 
         return refuse("spread patterns have one choice; ask for blocked:1, random or distinct");
     }
     if cost.is_some() && choices == 1 {
-        return refuse("with one choice no cost is consulted; ask for 2 or 3 choices");
+        return refuse("a cost has no effect with one choice; ask for 2 or 3 choices");
     }
     let cost = cost.unwrap_or_default();
     cost.check(kind)?;

@@ -1,41 +1,41 @@
-//! Many keys at once through a plain filter.
+//! Many keys at once in a plain filter.
 //!
-//! In the cache a row of keys is hashed together, and looked up one after the other; where keys have many bits, those that
-//! have the first eight are listed, and only they are looked up further: no branch depends on a key. Beyond it a key is
-//! looked up in two stages, each a row after its memory was asked for:
+//! If the table fits in the cache, a row of keys is hashed together and looked up one by one. Where keys have many
+//! bits, those that have the first eight are listed, and only they are looked up further: no branch depends on a key.
+//! If the table does not fit, a key is looked up in two stages, each one row after its memory was prefetched:
 //!
 //! ```text
-//!   row r + 1   ask for the first bits
-//!   row r       look at the first bits; ask for the others of those keys that have them
-//!   row r - 1   look at the others
+//!   row r + 1   prefetch the first bits
+//!   row r       test the first bits; prefetch the others of the keys that have them
+//!   row r - 1   test the others
 //! ```
 //!
-//! Of the keys that are not there most go no further than the first stage: of eight lines they have asked for three.
+//! Most absent keys do not get past the first stage: they fetch three lines out of eight.
 
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::key::KeyHash;
 
 use super::pattern::Draws;
-use super::plain::{Bloom, View};
+use super::plain::{Bloom, PlainView};
 use crate::engine::rows::{Keys, ROW};
 
-/// Bits of a key that are looked at in the first stage.
+/// Bits of a key that the first stage tests.
 const FIRST: u32 = 3;
 
-/// More bits than this are looked at in two stages in the cache, too.
+/// Keys with more bits than this are looked up in two stages in the cache, too.
 const MANY: u32 = 16;
 
-/// How many keys ahead of the one that is stored the memory is asked for.
+/// How many keys ahead of an insert its memory is prefetched.
 const AHEAD: usize = 16;
 
-impl View<'_> {
+impl PlainView<'_> {
     /// The words that draw the first bits of a key, and how many there are.
     #[inline(always)]
     fn first(&self, hash: KeyHash) -> (Draws, u32) {
         (Draws::new(hash), self.key_bits.min(FIRST))
     }
 
-    /// The words that draw the others.
+    /// The words that draw the other bits, and how many there are.
     #[inline(always)]
     fn others(&self, hash: KeyHash) -> (Draws, u32) {
         (Draws::after(hash, u64::from(FIRST)), self.key_bits.saturating_sub(FIRST))
@@ -67,15 +67,15 @@ struct Passed {
     count: usize,
 }
 
-/// Lookups; as many answers as keys.
-pub(super) struct LookUp<'a> {
-    pub(super) view: View<'a>,
+/// Lookups. There are as many answers as keys.
+pub(super) struct LookUpPlain<'a> {
+    pub(super) view: PlainView<'a>,
     pub(super) cpu: Cpu,
     pub(super) keys: Keys<'a>,
     pub(super) answers: &'a mut [bool],
 }
 
-impl Work for LookUp<'_> {
+impl Work for LookUpPlain<'_> {
     const WIDE: bool = true;
     type Output = ();
 
@@ -110,7 +110,7 @@ impl Work for LookUp<'_> {
     }
 }
 
-impl LookUp<'_> {
+impl LookUpPlain<'_> {
     #[inline(always)]
     fn in_stages(self) {
         let Self { view, cpu, keys, answers } = self;
@@ -121,7 +121,7 @@ impl LookUp<'_> {
         }
         let mut late = Passed { keys: [(0, KeyHash::from_raw(0)); ROW], count: 0 };
         let mut number = 0;
-        // One row more than there are, in which the keys of the last one come to their second stage.
+        // One extra row, in which the keys of the last row reach their second stage.
         while ahead > 0 || late.count > 0 {
             let (row, here) = (next, ahead);
             ahead = keys.row(number + 1, cpu, &mut next);
@@ -152,12 +152,12 @@ impl LookUp<'_> {
 }
 
 /// Inserts.
-pub(super) struct Insert<'a> {
+pub(super) struct InsertPlain<'a> {
     pub(super) filter: &'a mut Bloom,
     pub(super) hashes: &'a [KeyHash],
 }
 
-impl Work for Insert<'_> {
+impl Work for InsertPlain<'_> {
     const WIDE: bool = false;
     type Output = ();
 

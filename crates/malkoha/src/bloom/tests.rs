@@ -1,4 +1,4 @@
-//! Filters against lists of bits, on every CPU.
+//! Compares filters with lists of bits, on every CPU.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,13 @@ use super::pattern::{Draws, Scatter};
 use super::{Blocked, BlockedLayout, Bloom, BloomLayout, Distinct, Random, Spread};
 use crate::kind::Pattern;
 
-/// Keys that are stored, and keys that are asked for, among them these.
+/// The number of keys stored.
 const STORED: u64 = 300;
+
+/// The number of keys looked up, including those stored.
 const ASKED: u64 = 700;
 
-/// Lengths of slices around those of a row.
+/// Lengths of slices around that of a row.
 const LENGTHS: [usize; 7] = [0, 1, 63, 64, 65, 129, ASKED as usize];
 
 fn hasher() -> KeyHasher {
@@ -27,7 +29,7 @@ fn hashes(keys: u64) -> Vec<KeyHash> {
     (0..keys).map(|key| hasher().number(key)).collect()
 }
 
-/// The bits of a key, one after the other as the patterns describe them.
+/// The bits of a key, one by one as the patterns describe them.
 fn pattern(layout: &BlockedLayout, draws: &mut Draws) -> BTreeSet<u64> {
     let mut bits = BTreeSet::new();
     let mut left = layout.key_bits;
@@ -48,7 +50,7 @@ fn pattern(layout: &BlockedLayout, draws: &mut Draws) -> BTreeSet<u64> {
     bits
 }
 
-/// A blocked filter of which only the blocks are kept that have bits.
+/// A blocked filter that keeps only blocks with set bits.
 struct Naive {
     layout: BlockedLayout,
     blocks: BTreeMap<u64, BTreeSet<u64>>,
@@ -92,7 +94,7 @@ impl Naive {
     }
 }
 
-/// What a filter says of keys, whichever way it is asked.
+/// Checks the answers of a filter, one by one and in slices.
 fn check_answers(filter: &dyn Engine, expected: &[bool], what: &str) {
     let (numbers, hashes) = ((0..ASKED).collect::<Vec<_>>(), hashes(ASKED));
     for (hash, expected) in hashes.iter().zip(expected) {
@@ -114,7 +116,7 @@ fn check_blocked<P: Scatter>(layout: &BlockedLayout) {
     for hash in &stored {
         naive.insert(*hash);
     }
-    // Again: with choices they are found where they are.
+    // Again: with choices they are found where they were stored.
     stored[..20].iter().for_each(|hash| naive.insert(*hash));
     let expected: Vec<bool> = hashes(ASKED).iter().map(|hash| naive.holds(*hash)).collect();
     for cpu in Cpu::all() {
@@ -128,7 +130,7 @@ fn check_blocked<P: Scatter>(layout: &BlockedLayout) {
         filter.insert_batch(rest).unwrap();
         stored[..20].iter().for_each(|hash| Engine::insert(&mut filter, *hash).unwrap());
         assert_eq!(filter.len(), STORED + 20);
-        assert!(filter.words() == naive.words(filter.words().len()), "other bits in {what}");
+        assert!(filter.words() == naive.words(filter.words().len()), "wrong bits in {what}");
         check_answers(&filter, &expected, &what);
         assert!(
             hashes(ASKED).iter().zip(&expected).all(|(hash, yes)| filter.contains(*hash) == *yes),
@@ -137,11 +139,11 @@ fn check_blocked<P: Scatter>(layout: &BlockedLayout) {
     }
 }
 
-/// Few keys to a block and many, in a table that stays in the cache and in one that does not.
+/// Few and many keys per block, in tables that stay in the cache and in one that does not.
 const BLOCKS: [u64; 4] = [1, 3, 40, 20_000];
 
 #[test]
-fn blocked_filters_are_lists_of_bits() {
+fn blocked_filters_match_lists_of_bits() {
     for blocks in BLOCKS {
         for key_bits in [1, 6, 7, 8, 14, 15, 21, 30, 32] {
             for choices in 1..=4 {
@@ -159,7 +161,7 @@ fn blocked_filters_are_lists_of_bits() {
 }
 
 #[test]
-fn all_costs_choose_as_their_numbers_say() {
+fn all_costs_choose_the_cheapest_block() {
     let costs = [
         Cost::Mixed { sigma: 0.0 },
         Cost::Mixed { sigma: 50.0 },
@@ -197,7 +199,7 @@ fn check_plain(layout: &BloomLayout) {
         for at in &set {
             words[(at / 64) as usize] |= 1 << (at % 64);
         }
-        assert!(filter.words() == words, "other bits in {what}");
+        assert!(filter.words() == words, "wrong bits in {what}");
         check_answers(&filter, &expected, &what);
         assert!(
             hashes(ASKED).iter().zip(&expected).all(|(hash, yes)| filter.contains(*hash) == *yes),
@@ -207,7 +209,7 @@ fn check_plain(layout: &BloomLayout) {
 }
 
 #[test]
-fn plain_filters_are_lists_of_bits() {
+fn plain_filters_match_lists_of_bits() {
     for key_bits in [1, 2, 3, 4, 7, 8, 9, 16, 17, 24, 25, 33, 48] {
         for bits in [1, 63, 2001, 300 * u64::from(key_bits), 9_000_000] {
             check_plain(&BloomLayout { bits, key_bits });
@@ -215,10 +217,10 @@ fn plain_filters_are_lists_of_bits() {
     }
 }
 
-/// More bits than vectors draw from. Two keys: the system gives memory only for what is touched.
+/// More bits than vectors can index. Only two keys: the system provides memory only for pages that are touched.
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn plain_filters_of_more_than_32_bits_have_the_same_bits() {
+fn plain_filters_beyond_32_bit_positions_have_the_same_bits() {
     let layout = BloomLayout { bits: (1 << 32) + 12_345, key_bits: 8 };
     for cpu in Cpu::all() {
         let mut filter = Bloom::new(&layout).unwrap();

@@ -1,18 +1,18 @@
-//! Lookups and inserts of a blocked filter: what is compiled for several CPUs.
+//! Lookups and inserts of a blocked filter, compiled for several CPUs.
 //!
-//! A single key is one call: what it needs of the filter is read there, with the instructions of the CPU. Of many keys a row
-//! is hashed at a time. In tables beyond the cache the memory of the next row is asked for, key by key, while this
-//! one is looked at:
+//! A single key is one call, which reads what it needs from the filter with the instructions of the CPU. Many keys are
+//! hashed a row at a time. If the table does not fit in the cache, the memory of the next row is prefetched, key by
+//! key, while this row is looked up:
 //!
 //! ```text
-//!   key i of the next row   candidate blocks, ask for their memory
+//!   key i of the next row   candidate blocks, prefetch them
 //!   key i of this row       candidate blocks again, pattern, compare
 //! ```
 //!
-//! Candidate blocks are computed twice: a multiplication each, and nothing has to be kept.
+//! Candidate blocks are computed twice: this costs a multiplication each, and nothing has to be kept.
 //!
-//! Lookups have the number of choices compiled in, inserts do not: between a lookup with two blocks and one with a loop
-//! over them there is a tenth, and an insert, which counts bits, has more to do than that.
+//! The number of choices is compiled into lookups, but not into inserts: a lookup in two blocks is a tenth faster than
+//! one that loops over them, and an insert, which counts bits, does much more work than that.
 
 use crate::bits::cpu::{Cpu, Inlined, Vectors, Work};
 use crate::bits::drawn::Blocks;
@@ -27,22 +27,22 @@ use super::layout::BlockedLayout;
 use super::pattern::{Draws, Scatter};
 use crate::engine::rows::{Keys, ROW};
 
-/// What lookups need of a filter, by value: where answers are written the compiler cannot know that the
-/// filter behind a reference stays as it is, and would read all of this again for every key.
+/// The parts of a filter that lookups need, by value: behind a reference, the compiler could not know that
+/// writing answers leaves the filter unchanged, and would reload all of this for every key.
 #[derive(Clone, Copy, Debug)]
-struct View<'a, P> {
+struct BlockedView<'a, P> {
     scatter: P,
     blocks: Blocks<'a>,
 }
 
-impl<P: Scatter> View<'_, P> {
-    /// Whether the table is so small that it stays in the cache.
+impl<P: Scatter> BlockedView<'_, P> {
+    /// Whether the table is small enough to stay in the cache.
     #[inline(always)]
     fn stays_in_cache(&self) -> bool {
         stays_in_cache(self.blocks.bytes())
     }
 
-    /// Asks for the memory of a key.
+    /// Prefetches the memory of a key.
     #[inline(always)]
     fn approach<const C: usize>(&self, hash: KeyHash) {
         for fraction in fractions::<C>(hash) {
@@ -50,8 +50,8 @@ impl<P: Scatter> View<'_, P> {
         }
     }
 
-    /// Whether a candidate block has all bits of a key. All are looked at: which of them holds the key cannot
-    /// be foreseen.
+    /// Whether a candidate block has all bits of a key. All blocks are examined, because it cannot be predicted
+    /// which of them holds the key.
     #[inline(always)]
     fn holds<const C: usize>(&self, hash: KeyHash, vectors: impl Vectors) -> bool {
         let blocks = fractions::<C>(hash).map(|fraction| self.blocks.draw(fraction));
@@ -70,8 +70,8 @@ fn fractions<const C: usize>(hash: KeyHash) -> [u64; C] {
     fractions
 }
 
-/// The words of which the pattern of a key with so many candidate blocks is made: those that have not drawn
-/// one.
+/// The words that make the pattern of a key with `choices` candidate blocks: those that were not used to draw
+/// a block.
 #[inline(always)]
 fn pattern_draws(hash: KeyHash, choices: u64) -> Draws {
     Draws::after(hash, choices - 1)
@@ -80,7 +80,7 @@ fn pattern_draws(hash: KeyHash, choices: u64) -> Draws {
 /// Evaluates an expression with the number of choices of a filter as a constant.
 macro_rules! with_choices {
     ($pattern:ty, $choices:expr, $c:ident => $act:expr) => {
-        // The constant is asked first: where it says no, nothing more is compiled.
+        // The constant comes first: where it is false, the rest is not compiled.
         if <$pattern as Scatter>::CHOOSES && $choices > 1 {
             match $choices {
                 2 => {
@@ -91,7 +91,7 @@ macro_rules! with_choices {
                     const $c: usize = 3;
                     $act
                 }
-                // The most there are: `BlockedLayout::check`.
+                // The maximum: `BlockedLayout::check`.
                 _ => {
                     const $c: usize = MOST_CHOICES as usize;
                     $act
@@ -106,23 +106,23 @@ macro_rules! with_choices {
 
 impl<P: Scatter> Blocked<P> {
     #[inline(always)]
-    fn view(&self) -> View<'_, P> {
-        View { scatter: self.scatter, blocks: self.table.blocks() }
+    fn view(&self) -> BlockedView<'_, P> {
+        BlockedView { scatter: self.scatter, blocks: self.table.blocks() }
     }
 
-    /// Asks for the memory of a key.
+    /// Prefetches the memory of a key.
     #[inline(always)]
     pub(super) fn approach(&self, hash: KeyHash) {
         with_choices!(P, self.layout.choices, C => self.view().approach::<C>(hash));
     }
 
-    /// The CPU, if it has instructions for the keys of this layout that are better inlined than called: those for the
-    /// spread pattern of one bit in each word.
+    /// The CPU, if it has instructions for this layout that are better inlined than called: those for the spread
+    /// pattern with one bit in each word.
     pub(super) fn inlined(layout: &BlockedLayout, cpu: Cpu) -> Option<Inlined> {
         if P::CHOOSES || layout.key_bits != WORDS { None } else { cpu.inlined() }
     }
 
-    /// Answers for a key, in code of the caller where that is better.
+    /// Looks up a key, inlined into the caller where that is faster.
     #[inline(always)]
     pub(super) fn look_up_one(&self, hash: KeyHash) -> bool {
         if !P::CHOOSES
@@ -133,14 +133,14 @@ impl<P: Scatter> Blocked<P> {
         self.call_look_up(hash)
     }
 
-    /// Apart from its caller, who else had two calls and fewer registers for what is inlined.
+    /// Not inlined: the caller would have two calls and fewer registers for its inlined code.
     #[inline(never)]
     fn call_look_up(&self, hash: KeyHash) -> bool {
-        self.cpu.run(LookUpOne { filter: self, hash })
+        self.cpu.run(LookUpOneBlocked { filter: self, hash })
     }
 
-    /// Stores a key, in code of the caller where that is better. There is always room; the result is what an engine
-    /// answers, so that it can jump to the call instead of making it.
+    /// Stores a key, inlined into the caller where that is faster. There is always room; the result type is that of
+    /// an engine, so that the call can be a tail call.
     #[inline(always)]
     pub(super) fn insert_one(&mut self, hash: KeyHash) -> Result<(), Full> {
         if !P::CHOOSES
@@ -155,18 +155,18 @@ impl<P: Scatter> Blocked<P> {
 
     #[inline(never)]
     fn call_insert(&mut self, hash: KeyHash) -> Result<(), Full> {
-        self.cpu.run(InsertOne { filter: self, hash })
+        self.cpu.run(InsertOneBlocked { filter: self, hash })
     }
 
-    /// Answers for all keys.
+    /// Looks up all keys.
     pub(super) fn look_up(&self, keys: Keys, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
         let (view, cpu) = (self.view(), self.cpu);
-        with_choices!(P, self.layout.choices, C => cpu.run(LookUp::<_, C> { view, cpu, keys, answers }));
+        with_choices!(P, self.layout.choices, C => cpu.run(LookUpBlocked::<_, C> { view, cpu, keys, answers }));
     }
 
-    /// Stores a key: in its only block, or in the one where it costs least, the first of several; if one
-    /// holds it already, nothing changes.
+    /// Stores a key in its only block, or in the block where it costs least, the first in case of a tie. If a
+    /// block already holds the key, no bit changes.
     #[inline(always)]
     fn add(&mut self, hash: KeyHash, vectors: impl Vectors) {
         let choices = if P::CHOOSES { self.layout.choices } else { 1 };
@@ -193,12 +193,12 @@ impl<P: Scatter> Blocked<P> {
 }
 
 /// One lookup.
-pub(super) struct LookUpOne<'a, P> {
+pub(super) struct LookUpOneBlocked<'a, P> {
     pub(super) filter: &'a Blocked<P>,
     pub(super) hash: KeyHash,
 }
 
-impl<P: Scatter> Work for LookUpOne<'_, P> {
+impl<P: Scatter> Work for LookUpOneBlocked<'_, P> {
     const WIDE: bool = true;
     type Output = bool;
 
@@ -210,14 +210,14 @@ impl<P: Scatter> Work for LookUpOne<'_, P> {
 }
 
 /// One insert.
-pub(super) struct InsertOne<'a, P> {
+pub(super) struct InsertOneBlocked<'a, P> {
     pub(super) filter: &'a mut Blocked<P>,
     pub(super) hash: KeyHash,
 }
 
-impl<P: Scatter> Work for InsertOne<'_, P> {
+impl<P: Scatter> Work for InsertOneBlocked<'_, P> {
     const WIDE: bool = true;
-    /// What an engine answers, so that it can jump here instead of calling.
+    /// The result type of an engine, which makes this a tail call.
     type Output = Result<(), Full>;
 
     #[inline(always)]
@@ -227,15 +227,15 @@ impl<P: Scatter> Work for InsertOne<'_, P> {
     }
 }
 
-/// Lookups of keys with `C` candidate blocks each; as many answers as keys.
-struct LookUp<'a, P, const C: usize> {
-    view: View<'a, P>,
+/// Lookups of keys with `C` candidate blocks each. There are as many answers as keys.
+struct LookUpBlocked<'a, P, const C: usize> {
+    view: BlockedView<'a, P>,
     cpu: Cpu,
     keys: Keys<'a>,
     answers: &'a mut [bool],
 }
 
-impl<P: Scatter, const C: usize> Work for LookUp<'_, P, C> {
+impl<P: Scatter, const C: usize> Work for LookUpBlocked<'_, P, C> {
     const WIDE: bool = true;
     type Output = ();
 
@@ -271,12 +271,12 @@ impl<P: Scatter, const C: usize> Work for LookUp<'_, P, C> {
 }
 
 /// Inserts.
-pub(super) struct Insert<'a, P> {
+pub(super) struct InsertBlocked<'a, P> {
     pub(super) filter: &'a mut Blocked<P>,
     pub(super) hashes: &'a [KeyHash],
 }
 
-impl<P: Scatter> Work for Insert<'_, P> {
+impl<P: Scatter> Work for InsertBlocked<'_, P> {
     const WIDE: bool = true;
     type Output = ();
 
