@@ -1,5 +1,5 @@
-//! A chain as bytes: a compound of its links, the two numbers that later links need, and the promised rate if
-//! that does not follow from the first link.
+//! A chain as bytes: a compound of its links with the two numbers that later links need, and the promised rate
+//! if it does not follow from the first link.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::plan::{Geometry, Growth, share, shares};
 use crate::store::{self, Form, Input};
 use crate::theory;
 
-/// The numbers of a chain whose links follow from the first.
+/// The numbers of a chain whose links all follow from the first.
 pub(crate) fn numbers(growth: &Growth) -> [u64; 2] {
     [growth.load.to_bits(), u64::from(growth.offsets == Offsets::Whole)]
 }
@@ -26,7 +26,7 @@ fn all_numbers(chain: &Geometry, growth: &Growth, links: &[Filter]) -> Vec<u64> 
     all
 }
 
-/// The bytes that a chain with these links takes.
+/// The size of a chain with these links in bytes.
 pub(crate) fn bytes(chain: &Geometry, growth: &Growth, links: &[Filter]) -> u64 {
     store::compound_bytes(&all_numbers(chain, growth, links), &links.iter().collect::<Vec<_>>())
 }
@@ -42,7 +42,7 @@ pub(crate) fn write(
     store::write_compound(out, Form::Chain, &numbers, &links.iter().collect::<Vec<_>>())
 }
 
-/// Reads a chain and verifies that its links follow from one another: removing would lose keys otherwise.
+/// Reads a chain and verifies that each link follows from the one before; otherwise removals would lose keys.
 pub(crate) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let (numbers, links) = store::read_compound(input, Form::Chain)?;
     let begins = store::part_offsets(&numbers, &links);
@@ -53,8 +53,8 @@ pub(crate) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     }
 }
 
-/// The growing filter with these two numbers, which are the first ones of a compound, and these links, which
-/// begin at these offsets.
+/// The growing filter with these two numbers, the first of a compound, and these links, which begin at the
+/// offsets `begins`.
 pub(crate) fn from_links(
     [load, offsets]: [u64; 2],
     links: Vec<Filter>,
@@ -72,7 +72,7 @@ pub(crate) fn from_links(
     chained(chain, growth, links, begins, follows)
 }
 
-/// The growing filter with these two numbers and these links, which were put together, at this promise.
+/// The growing filter that was joined from these links, with these two numbers and this promised rate.
 fn joined(numbers: [u64; 2], rate: f64, links: Vec<Filter>, begins: &[u64]) -> Result<Filter, Error> {
     let (first, growth) = first_link(numbers, &links)?;
     let chain = first.growing_at(growth, rate);
@@ -90,7 +90,7 @@ fn joined(numbers: [u64; 2], rate: f64, links: Vec<Filter>, begins: &[u64]) -> R
     chained(chain, growth, links, begins, follows)
 }
 
-/// The geometry of the first link, and how the chain goes on that has these two numbers.
+/// The geometry of the first link, and how a chain with these two numbers grows.
 fn first_link([load, offsets]: [u64; 2], links: &[Filter]) -> Result<(Geometry, Growth), Error> {
     let Some(first) = links.first() else {
         return Err(store::bad_parts("a growing filter has at least one link"));
@@ -102,7 +102,7 @@ fn first_link([load, offsets]: [u64; 2], links: &[Filter]) -> Result<(Geometry, 
         None => theory::planned_load(kind),
     };
     if !(load > 0.0 && load <= most) || (kind.is_bloom() && load < 1.0) {
-        return Err(store::bad_number(0, format!("{load} is no load of {kind} filters")));
+        return Err(store::bad_number(0, format!("{load} is not a load of {kind} filters")));
     }
     let offsets = match offsets {
         0 => Offsets::Local,
@@ -112,7 +112,7 @@ fn first_link([load, offsets]: [u64; 2], links: &[Filter]) -> Result<(Geometry, 
     Ok((*first.geometry(), Growth { load, offsets }))
 }
 
-/// The chain of these links, if each follows from the one before and none has more keys than it takes.
+/// The chain of these links, if each follows from the one before and none holds more keys than it was planned for.
 fn chained(
     chain: Geometry,
     growth: Growth,
@@ -134,7 +134,7 @@ fn chained(
     Ok(Filter::around(chain, Chain::of_links(&chain, &growth, links).into_body()))
 }
 
-/// Whether the links of a chain, and its rate, are those that follow from the first link.
+/// Whether the links of a chain and its rate follow from the first link.
 fn is_planned(chain: &Geometry, links: &[Filter]) -> bool {
     let follows = |(number, pair): (u32, &[Filter])| {
         unplanned(chain, number, [0, 1].map(|i| pair[i].geometry())).is_none()
@@ -143,8 +143,8 @@ fn is_planned(chain: &Geometry, links: &[Filter]) -> bool {
     first == Some(chain.rate().to_bits()) && (1u32..).zip(links.windows(2)).all(follows)
 }
 
-/// What is wrong with a link behind another in a chain that has grown by itself. How large a link is planned
-/// is left open: that may change.
+/// What is wrong with a link after another in a chain that was grown, not joined. The size of a link is not
+/// checked exactly: how links are planned may change.
 fn unplanned(chain: &Geometry, number: u32, [last, link]: [&Geometry; 2]) -> Option<&'static str> {
     if link.keys() <= last.keys() {
         return Some("it is not larger");
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::{Kind, Layout, Spec};
 
-    /// The bytes of a growing filter with these links in the stead of its own.
+    /// The bytes of a growing filter with its links replaced by these.
     fn with_links(filter: &Filter, links: &[&Filter]) -> Vec<u8> {
         let mut out = Vec::new();
         let numbers = numbers(filter.geometry().growth().unwrap());
@@ -174,7 +174,7 @@ mod tests {
         filter
     }
 
-    /// Forged with right checksums: links that would lose keys, or that are none.
+    /// Forged with valid checksums: links that would lose keys, or that are not links at all.
     #[test]
     fn links_that_do_not_follow_from_one_another_are_refused() {
         for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Flexible(4), Kind::Bloom, Kind::Blocked(2)] {
@@ -207,7 +207,7 @@ mod tests {
         assert!(refused.unwrap_err().to_string().contains("does not grow"));
     }
 
-    /// A doubled table draws places otherwise, though its numbers are those of a link.
+    /// A doubled table draws places differently, although its numbers are those of a link.
     #[test]
     fn links_that_were_doubled_are_refused() {
         let filter = grown(Spec::new(50, 0.01));
@@ -217,7 +217,7 @@ mod tests {
         assert!(refused.to_string().contains("does not grow"), "{refused}");
     }
 
-    /// A Bloom filter takes any number of keys, a link only those of its share.
+    /// A Bloom filter accepts any number of keys, a link only those it was planned for.
     #[test]
     fn links_with_more_keys_than_they_take_are_refused() {
         let filter = grown(Spec::new(50, 0.01).kind(Kind::Bloom));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_chain_are_looked_at() {
+    fn numbers_of_a_chain_are_checked() {
         let filter = grown(Spec::new(50, 0.01));
         let links: Vec<_> = filter.links().iter().collect();
         let load = 0.9f64.to_bits();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_goes_on_as_what_was_written() {
+    fn a_chain_that_was_read_grows_like_the_one_that_was_written() {
         for kind in [Kind::Sorted, Kind::Windowed(3), Kind::Bloom] {
             let mut filter = grown(Spec::new(50, 0.01).kind(kind));
             let bytes = filter.to_bytes().unwrap();

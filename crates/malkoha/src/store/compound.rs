@@ -1,4 +1,4 @@
-//! Files of things that are made of several filters: an outline, then a record for each part.
+//! Files of several filters: an outline, then a record for each part.
 
 use std::io::{self, Write};
 
@@ -14,21 +14,20 @@ use super::section::{Input, SectionWriter, section_bytes};
 pub(crate) const MOST_PARTS: u64 = 1 << 16;
 pub(crate) const MOST_NUMBERS: u64 = 1 << 16;
 
-/// Where in an outline the version, the number of parts, the number of numbers and the numbers themselves
-/// stand.
+/// Where in an outline the version, the number of parts, the number of numbers and the numbers themselves are.
 pub(super) const VERSION_OFFSET: u64 = 8;
 pub(super) const PARTS_OFFSET: u64 = 16;
 pub(super) const COUNT_OFFSET: u64 = 24;
 pub(super) const NUMBERS_OFFSET: u64 = LINE_BYTES;
 
-/// The bytes that a compound takes.
+/// The size of a compound in bytes.
 pub(crate) fn compound_bytes(numbers: &[u64], parts: &[&Filter]) -> u64 {
     let outline = NUMBERS_OFFSET + 8 * numbers.len() as u64;
     let outline = section_bytes(outline).expect("a list in memory can be counted");
     outline + parts.iter().map(|part| record::bytes(part)).sum::<u64>()
 }
 
-/// Where the parts of a compound begin, and at last where it ends.
+/// The offsets at which the parts of a compound begin, followed by the offset of its end.
 pub(crate) fn part_offsets(numbers: &[u64], parts: &[Filter]) -> Vec<u64> {
     let first = compound_bytes(numbers, &[]);
     let ends = parts.iter().scan(first, |offset, part| {
@@ -43,11 +42,11 @@ fn version<'a>(parts: impl Iterator<Item = &'a Filter>) -> u32 {
     parts.map(|part| version_of(part.geometry().key_format())).max().unwrap_or(version_of(KeyFormat::Any))
 }
 
-/// Writes something that is made of several filters. What the numbers mean is up to the form.
+/// Writes a compound of several filters. What the numbers mean is up to the form.
 ///
 /// # Panics
 ///
-/// If there are more numbers or parts than a reader takes.
+/// If there are more numbers or parts than a reader accepts.
 pub(crate) fn write_compound(
     out: &mut dyn Write,
     form: Form,
@@ -64,8 +63,8 @@ pub(crate) fn write_compound(
     parts.iter().try_for_each(|part| record::write(part, out))
 }
 
-/// Reads something of this form: its numbers and its parts, all of them verified. What the numbers must be is
-/// up to the caller, who refuses wrong ones with [`bad_parts`], [`bad_count`] and [`bad_number`].
+/// Reads a compound of this form and returns its numbers and its parts, all verified. What the numbers must be
+/// is up to the caller, which refuses wrong ones with [`bad_parts`], [`bad_count`] and [`bad_number`].
 pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u64>, Vec<Filter>), Error> {
     input.expect(form)?;
     let begin = input.offset();
@@ -74,7 +73,7 @@ pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u6
         [("parts", parts, MOST_PARTS, PARTS_OFFSET), ("numbers", count, MOST_NUMBERS, COUNT_OFFSET)]
     {
         if number > most {
-            return Err(Error::corrupt(name, begin + offset, format!("{number} where {most} are the most")));
+            return Err(Error::corrupt(name, begin + offset, format!("{number} where the most is {most}")));
         }
     }
     let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
-//! Saving on a disk that dies at every step, and on one that fails at every step.
+//! Saves to a disk that dies at every step, and to one that fails at every step.
 //!
-//! The disk keeps two images: what programs see, and what a power cut leaves. Content reaches the disk for
-//! sure when the file is synced; until then any beginning of it may be there, or nothing. Names reach it when
-//! the folder is synced; until then any number of the latest changes may be lost, the last ones first.
+//! The disk keeps two images: what programs see, and what a power cut leaves. Content is on the disk for certain
+//! once the file is synced; until then any prefix of it may be there, or nothing. Names are on the disk once the
+//! folder is synced; until then any number of the latest changes may be lost, the last ones first.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::error::Error;
 
 type Names = BTreeMap<PathBuf, usize>;
 
-/// What a file holds: as programs see it, and as much of it as is surely on the disk.
+/// The content of a file: as programs see it, and the part that is certainly on the disk.
 #[derive(Clone, Default)]
 struct OnDisk {
     live: Vec<u8>,
@@ -26,16 +26,16 @@ struct OnDisk {
 struct Image {
     files: Vec<OnDisk>,
     names: Names,
-    /// The names on the disk, and every state of them since, the present one included.
+    /// The names on the disk, and every state of them since, including the present one.
     history: Vec<Names>,
 }
 
 /// What happens at a chosen step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// The step and all after it do not happen.
+    /// This step and all later ones do not happen.
     Death,
-    /// The step fails; later ones do not.
+    /// This step fails; later ones do not.
     Failure,
 }
 
@@ -54,7 +54,7 @@ impl Countdown {
     fn step(&self) -> io::Result<()> {
         let dead = self.struck.get() && self.fate == Fate::Death;
         if dead || self.left.get() == 0 && !self.struck.replace(true) {
-            return Err(io::Error::other("it was meant to fail"));
+            return Err(io::Error::other("simulated failure"));
         }
         self.left.set(self.left.get().saturating_sub(1));
         Ok(())
@@ -71,7 +71,7 @@ impl Write for Handle {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let content = &mut self.image.borrow_mut().files[self.file].live;
         if let Err(error) = self.countdown.step() {
-            // What dies in the midst of writing has written some of it.
+            // A write that dies halfway has written a part.
             content.extend_from_slice(&bytes[..bytes.len() / 2]);
             return Err(error);
         }
@@ -107,7 +107,7 @@ impl FakeDisk {
         image.files[image.names[path]].live.clone()
     }
 
-    /// Everything that may be found at a path after a power cut; `None` is nothing at all.
+    /// All that may be found at a path after a power cut; `None` means no file.
     fn after_power_cut(&self, path: &Path) -> Vec<Option<Vec<u8>>> {
         let image = self.image.borrow();
         let mut found = Vec::new();
@@ -189,7 +189,7 @@ fn wherever_saving_dies_the_path_holds_the_old_file_or_the_new_one() {
             assert!(found.is_some_and(|found| complete(&found)), "after {steps} steps and a power cut");
         }
         if saved.is_ok() {
-            // From now on it is the new one, power cut or not.
+            // From now on it is the new file, even after a power cut.
             assert_eq!(disk.after_power_cut(path), [Some(new())]);
             break;
         }
@@ -200,7 +200,7 @@ fn wherever_saving_dies_the_path_holds_the_old_file_or_the_new_one() {
 }
 
 #[test]
-fn whatever_fails_is_told_and_cleaned_up() {
+fn every_failure_is_reported_and_cleaned_up() {
     let path = Path::new("folder/filter");
     for steps in 0.. {
         let disk = FakeDisk::new(path, OLD, Fate::Failure, steps);
@@ -218,7 +218,7 @@ fn whatever_fails_is_told_and_cleaned_up() {
     }
 }
 
-/// The test above can fail: without the sync a power cut leaves a torn file.
+/// Shows that the test above can fail: without the sync, a power cut leaves a torn file.
 #[test]
 fn without_a_sync_a_power_cut_would_leave_neither() {
     let (path, temporary) = (Path::new("filter"), Path::new("temporary"));

@@ -1,15 +1,15 @@
-//! Where everything stands in a file. What it means is said in `docs/FORMAT.md`, and only there.
+//! Where everything is in a file. `docs/FORMAT.md` alone explains what it means.
 
 use crate::key::KeyFormat;
 
-/// The first eight bytes of every file. The first of them is no text in any encoding that people use.
+/// The first eight bytes of every file. The first of them is not text in any common encoding.
 pub(super) const MAGIC: [u8; 8] = *b"\x89malkoha";
 
-/// The newest version of the format, and the newest that this crate reads. It has the format of the keys.
+/// The newest version of the format, and the newest that this crate reads. It added the key format.
 pub(super) const NEWEST_VERSION: u32 = 2;
 
-/// The lowest version that can say this of keys: what everybody writes, so that programs that know only older
-/// versions read all files that need nothing new.
+/// The lowest version that can record this key format. It is the version written, so that older programs can
+/// read all files that need nothing new.
 pub(super) const fn version_of(format: KeyFormat) -> u32 {
     match format {
         KeyFormat::Any => 1,
@@ -17,16 +17,16 @@ pub(super) const fn version_of(format: KeyFormat) -> u32 {
     }
 }
 
-/// Bytes that tell what follows: magic, version, form, and two numbers which in an outline are counts.
+/// Bytes that describe what follows: magic, version, form, and two numbers, which are counts in an outline.
 pub(super) const PREFIX_BYTES: usize = 32;
 
-/// Sections are whole lines of so many bytes, so that tables begin where cache lines begin.
+/// Sections are whole lines of this many bytes, so that tables begin at cache lines.
 pub(super) const LINE_BYTES: u64 = 64;
 
 /// Bytes of a checksum, the last ones of every section.
 pub(super) const CHECKSUM_BYTES: u64 = 8;
 
-/// The numbers of a record's header, the prefix included and the checksum not.
+/// The number of numbers in a record's header, including the prefix but not the checksum.
 pub(crate) const HEADER_NUMBERS: usize = 63;
 
 /// Bytes of one entry of the stash: place, fingerprint and value.
@@ -53,7 +53,7 @@ impl Form {
         Self::ALL.into_iter().find(|form| *form as u32 == number)
     }
 
-    /// What such a file is called where it was not expected.
+    /// The name of such a file in error messages.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Single => "one filter",
@@ -68,12 +68,12 @@ impl Form {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: &'static str,
-    /// Where it stands, counted from the begin of the record.
+    /// Its offset from the start of the record.
     pub(super) offset: u64,
 }
 
 impl Field {
-    /// Which of the numbers of a header it is.
+    /// Its index among the numbers of a header.
     #[allow(clippy::cast_possible_truncation, reason = "inside a header")]
     pub(super) const fn index(self) -> usize {
         (self.offset / 8) as usize

@@ -11,8 +11,8 @@ use super::chain;
 use crate::generations::{Clock, Generations, MOST_GENERATIONS};
 use crate::plan::Growth;
 
-/// Numbers that stand before the numbers of links: load, offsets, ticks, whether time was told, and when the
-/// newest generation began.
+/// The count of numbers before the numbers of links: load, offsets, ticks, whether the time is known, and when
+/// the newest generation began.
 const FIRST_COUNT: usize = 5;
 
 impl Generations {
@@ -40,7 +40,7 @@ impl Generations {
         store::open(path.as_ref(), Self::read)
     }
 
-    /// The window as bytes, the same that [`save`](Self::save) writes.
+    /// Returns the window as bytes, the same that [`save`](Self::save) writes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         store::to_bytes(store::compound_bytes(&self.numbers(), &self.links()), |out| self.write(out))
     }
@@ -63,7 +63,7 @@ impl Generations {
         numbers
     }
 
-    /// The links of all generations, the newest generation first and in it the oldest link.
+    /// The links of all generations: the newest generation first, and within each the oldest link first.
     fn links(&self) -> Vec<&Filter> {
         self.filters.iter().flat_map(Filter::links).collect()
     }
@@ -87,7 +87,7 @@ impl Generations {
             (0, 0, 0) => None,
             (1.., 0, 0) => Some(Clock { ticks, began: None }),
             (1.., 1, _) => Some(Clock { ticks, began: Some(began) }),
-            _ => return Err(store::bad_number(2, "ticks and the time that was told do not agree")),
+            _ => return Err(store::bad_number(2, "ticks and time do not agree")),
         };
         let begins = store::part_offsets(&numbers, &links);
         let (mut rest, mut first) = (links, 0);
@@ -96,7 +96,7 @@ impl Generations {
             let possible = |count: &usize| (1..=rest.len()).contains(count);
             let Some(count) = usize::try_from(count).ok().filter(possible) else {
                 let what =
-                    format!("{count} links where {} are left, and each generation has some", rest.len());
+                    format!("{count} links where {} are left, at least one per generation", rest.len());
                 return Err(store::bad_number(index, what));
             };
             let others = rest.split_off(count);

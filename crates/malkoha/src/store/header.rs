@@ -1,8 +1,8 @@
-//! The header of a record: a geometry and two counts as a list of numbers, and back.
+//! The header of a record: converts a geometry and two counts to a list of numbers and back.
 //!
-//! Reading takes the numbers from which the others follow, refuses those that no plan gives, and works out
-//! the header that a filter with these numbers has. Whatever differs from it is refused: numbers that follow
-//! from others, numbers that the kind does not use, and numbers that only a later version knows.
+//! Reading takes the numbers from which the others follow, refuses those that no plan gives, and computes the
+//! header of a filter with these numbers. Any difference from it is refused: in numbers that follow from
+//! others, in numbers that the kind does not use, and in numbers that only a later version knows.
 
 use core::ops::RangeInclusive;
 use std::io::{self, Write};
@@ -18,25 +18,25 @@ use crate::plan::{Geometry, Layout, Spec};
 use super::format::{Field, Form, HEADER_NUMBERS, MAGIC, field, version_of};
 use super::section::{Input, SectionWriter};
 
-/// Everything that stands before stash and table.
+/// Everything before the stash and the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Header {
     pub(super) geometry: Geometry,
-    /// Copies of keys stored.
+    /// Stored copies of keys.
     pub(super) copies: u64,
-    /// Of these, entries of the stash.
+    /// How many of these are in the stash.
     pub(super) stashed: u64,
 }
 
 impl Header {
-    /// Writes the header; returns its checksum.
+    /// Writes the header and returns its checksum.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<u64> {
         let mut section = SectionWriter::new(out, 0);
         section.put_numbers(&self.numbers())?;
         section.end()
     }
 
-    /// Reads and verifies a header; returns its checksum too.
+    /// Reads and verifies a header. Also returns its checksum.
     pub(super) fn read(input: &mut Input<'_>) -> Result<(Self, u64), Error> {
         let base = input.offset();
         let mut bytes = Vec::new();
@@ -113,7 +113,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// What the numbers mean, if they mean anything; those that follow from others are not looked at.
+    /// The header that the numbers describe, if they are valid. Numbers that follow from others are ignored.
     pub(super) fn meaning(&self) -> Result<Header, Error> {
         if self.get(field::HASH) != KeyHasher::ID as u64 {
             return Err(self.newer(field::HASH, "is unknown"));
@@ -128,12 +128,12 @@ impl Numbers {
         let keys = self.within(field::KEYS, 1..=most_keys)?;
         let rate = f64::from_bits(self.get(field::RATE));
         if !(rate > 0.0 && rate <= 1.0) {
-            return Err(self.corrupt(field::RATE, format!("{rate} is no rate")));
+            return Err(self.corrupt(field::RATE, format!("{rate} is not a rate")));
         }
         let geometry = Geometry::new(keys, rate, self.get(field::SEED), layout);
         let geometry = geometry.with_key_format(self.key_format()?);
         if geometry.table_bits().is_none() {
-            return Err(self.corrupt(field::TABLE_BYTES, "the table is larger than can be counted"));
+            return Err(self.corrupt(field::TABLE_BYTES, "the table is too large to count"));
         }
         let (copies, stashed) = self.counts(&layout)?;
         Ok(Header { geometry, copies, stashed })
@@ -162,13 +162,13 @@ impl Numbers {
         Err(self.corrupt(field, what))
     }
 
-    /// The same for numbers that are at most 2^32 - 1.
+    /// The same for numbers of at most 2^32 - 1.
     fn small(&self, field: Field, range: RangeInclusive<u32>) -> Result<u32, Error> {
         let number = self.within(field, u64::from(*range.start())..=u64::from(*range.end()))?;
         Ok(u32::try_from(number).expect("inside a range of small numbers"))
     }
 
-    /// What keys are: version 1 does not say it, later ones do.
+    /// The format of the keys, which version 1 does not have.
     fn key_format(&self) -> Result<KeyFormat, Error> {
         #[expect(clippy::cast_possible_truncation, reason = "the lower half; the upper one is the form")]
         let version = self.numbers[1] as u32;
@@ -217,15 +217,20 @@ impl Numbers {
         let least = CuckooLayout::least_offset(kind);
         let places = self.within(field::PLACES, 2 * least..=1 << 56)?;
         if matches!(kind, Kind::Classic(_) | Kind::SemiSorted) && !places.is_power_of_two() {
-            return Err(self.corrupt(field::PLACES, format!("{places} is no power of two")));
+            return Err(self.corrupt(field::PLACES, format!("{places} is not a power of two")));
         }
         if !places.is_multiple_of(1 << layout.subtable_bits) {
-            return Err(self.corrupt(field::PLACES, format!("{places} are no whole subtables")));
+            return Err(self.corrupt(field::PLACES, format!("{places} places do not make whole subtables")));
         }
         if !places.is_multiple_of(1 << layout.doublings) {
-            return Err(self.corrupt(field::PLACES, format!("{places} do not come from so many doublings")));
+            return Err(self.corrupt(
+                field::PLACES,
+                format!("{places} cannot come from {} doublings", layout.doublings),
+            ));
         }
-        layout.set_places(places).ok_or_else(|| self.corrupt(field::PLACES, "they cannot be counted"))?;
+        layout
+            .set_places(places)
+            .ok_or_else(|| self.corrupt(field::PLACES, "there are too many to count"))?;
         if layout.hash_bits() > u64::BITS {
             return Err(self.corrupt(field::PLACES, "places and fingerprints need more bits than a hash has"));
         }
@@ -237,12 +242,12 @@ impl Numbers {
         Ok(layout)
     }
 
-    /// The fingerprints of kinds with signed offsets.
+    /// Sets the fingerprints of kinds with signed offsets.
     fn fingerprints(&self, layout: &mut CuckooLayout) -> Result<(), Error> {
         let most = layout.tag.fingerprints();
         layout.doublings = self.small(field::DOUBLINGS, 0..=56)?;
         if layout.doublings == 0 {
-            // Links of a growing filter may have fewer than their tags have room for.
+            // Links of a growing filter may use fewer than fit in their tags.
             layout.fingerprints = self.within(field::FINGERPRINTS, 1..=most)?;
             return Ok(());
         }
@@ -261,7 +266,7 @@ impl Numbers {
         let near_share = self.small(field::NEAR_SHARE, 0..=u32::from(Offsets::MOST_NEAR))?;
         let group = self.within(field::NEAR_GROUP, if near_share == 0 { 1 } else { 2 * least }..=places)?;
         if !group.is_power_of_two() || !places.is_multiple_of(group) {
-            let what = format!("{group} is no power of two that divides the places");
+            let what = format!("{group} is not a power of two that divides the places");
             return Err(self.corrupt(field::NEAR_GROUP, what));
         }
         let near_share = u8::try_from(near_share).expect("at most 192");
@@ -303,7 +308,7 @@ impl Numbers {
         Ok(layout)
     }
 
-    /// Copies and entries of the stash, as far as they can be told to be wrong without looking at the table.
+    /// The numbers of copies and of stash entries, checked as far as possible without the table.
     fn counts(&self, layout: &Layout) -> Result<(u64, u64), Error> {
         let Layout::Cuckoo(layout) = layout else {
             return Ok((self.within(field::COPIES, 0..=MOST_COPIES)?, self.within(field::STASHED, 0..=0)?));
@@ -313,7 +318,7 @@ impl Numbers {
         Ok((copies, stashed))
     }
 
-    /// Refuses whatever differs from the header that the numbers give.
+    /// Refuses numbers that differ from the header they describe.
     fn must_be(&self, expected: &[u64; HEADER_NUMBERS]) -> Result<(), Error> {
         let differs = |index: &usize| self.numbers[*index] != expected[*index];
         let Some(index) = (0..HEADER_NUMBERS).find(differs) else { return Ok(()) };
@@ -327,7 +332,7 @@ impl Numbers {
     }
 }
 
-/// The number of a kind, and of its slots or choices.
+/// The number of a kind, and its slots per place or choices.
 fn number_of(kind: Kind) -> (u64, u8) {
     match kind {
         Kind::Classic(l) => (1, l),
@@ -341,7 +346,7 @@ fn number_of(kind: Kind) -> (u64, u8) {
     }
 }
 
-/// The number of a key format, and of the letters of its words.
+/// The number of a key format, and the length of its words.
 fn format_number(format: KeyFormat) -> (u64, u32) {
     match format {
         KeyFormat::Any => (0, 0),

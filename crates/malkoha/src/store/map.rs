@@ -1,8 +1,8 @@
-//! Filters that stay in their files: mapped, not read.
+//! Filters that stay in their files, mapped instead of read.
 //!
-//! The one place outside `bits/` with unsafe code, for mapping a file is unsafe: whoever changes the file
-//! changes the memory, so that [`Filter::map`] is unsafe too. What is done beyond that: the table is only ever asked
-//! for numbers which are compared with others, never for numbers that say where to read.
+//! The only place outside `bits/` with unsafe code, because mapping a file is unsafe: a change to the file changes
+//! the memory, so [`Filter::map`] is unsafe too. As a further precaution, numbers from the table are only compared with
+//! others and never decide where to read.
 #![expect(unsafe_code, reason = "mapping a file")]
 
 use core::fmt;
@@ -25,18 +25,18 @@ use super::format::Form;
 use super::record::Opening;
 use super::section::{Input, MANY_BYTES, verify_section};
 
-/// A filter that stays in its file, read-only: only what lookups touch is brought into memory, and all
-/// processes that map the file share it.
+/// A read-only filter that stays in its file: only what lookups touch is loaded into memory, and all processes
+/// that map the file share it.
 ///
-/// Made by [`Filter::map`], which verifies header and stash and that the file has the right length, and does
-/// not look at the table; [`verify`](Self::verify) does. A table that was damaged and not verified gives
-/// wrong answers, nothing worse: no lookup panics or reads outside the file.
+/// [`Filter::map`] verifies the header, the stash and the length of the file, but not the table;
+/// [`verify`](Self::verify) does that. A damaged table that was not verified gives wrong answers, but nothing
+/// worse: no lookup panics or reads outside the file.
 ///
 /// # Files that change
 ///
-/// [`Filter::save`] never changes a file that is mapped: it writes another file and gives it the name, and whoever
-/// has mapped the old one keeps it, even when it is removed. A program that makes the file shorter takes the memory
-/// away: the operating system ends a process that reads beyond the new end (`SIGBUS`), which no library can prevent.
+/// [`Filter::save`] never changes a mapped file: it writes a new file and renames it, and existing maps keep the old
+/// one, even when it is removed. A program that truncates the file takes the memory away: the operating system kills
+/// a process that reads beyond the new end (`SIGBUS`), which no library can prevent.
 ///
 /// ```
 /// use malkoha::{Filter, Spec};
@@ -48,7 +48,7 @@ use super::section::{Input, MANY_BYTES, verify_section};
 /// filter.save(&path)?;
 ///
 /// # if cfg!(target_endian = "little") {
-/// // SAFETY: nobody else knows of this file.
+/// // SAFETY: no one else changes this file.
 /// let mapped = unsafe { Filter::map(&path)? };
 /// assert!(mapped.contains("malkoha"));
 /// mapped.verify()?;
@@ -58,7 +58,7 @@ use super::section::{Input, MANY_BYTES, verify_section};
 /// # Ok::<(), malkoha::Error>(())
 /// ```
 pub struct Mapped {
-    /// Never given away: its table is not verified and cannot be written to.
+    /// Never handed out: its table is not verified and cannot be written to.
     filter: Filter,
     opening: Opening,
     map: Arc<Mmap>,
@@ -66,19 +66,19 @@ pub struct Mapped {
 }
 
 impl Filter {
-    /// Maps a file that [`save`](Self::save) has written, for lookups without loading it: [`Mapped`] says
-    /// what is verified and what must not happen to the file.
+    /// Maps a file written by [`save`](Self::save), for lookups without loading it. [`Mapped`] describes what is
+    /// verified and what must not happen to the file.
     ///
-    /// Only where numbers are little-endian, and only files of one filter: growing and sharded filters and
-    /// windows are refused with [`Error::Form`], and can be opened.
+    /// This works only on little-endian machines, and only for files of one filter: growing filters, sharded
+    /// filters and windows are refused with [`Error::Form`], and must be opened instead.
     ///
     /// # Safety
     ///
-    /// The file must not be changed by anybody, in this process or another, for as long as it is mapped. Replacing it
-    /// by another file of the same name, as [`save`](Self::save) does, or removing it is fine. Where files are not
-    /// in trusted hands, [`open`](Self::open) them.
+    /// The file must not be changed, by this process or another, for as long as it is mapped. It may be replaced by
+    /// another file of the same name, as [`save`](Self::save) does, or removed. If others can change your files,
+    /// [`open`](Self::open) them instead.
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Mapped, Error> {
-        // SAFETY: the caller's promise is what is asked for.
+        // SAFETY: the caller promises what `Mapped::new` requires.
         unsafe { Mapped::new(path.as_ref()) }
     }
 }
@@ -86,11 +86,11 @@ impl Filter {
 impl Mapped {
     /// # Safety
     ///
-    /// That of [`Filter::map`].
+    /// As for [`Filter::map`].
     unsafe fn new(path: &Path) -> Result<Self, Error> {
         let failed = |error| Error::io("map", path, error);
         let file = File::open(path).map_err(failed)?;
-        // SAFETY: nobody changes the file while it is mapped, which the caller has promised.
+        // SAFETY: the caller promises that the file does not change while it is mapped.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         let map = Arc::new(map);
         let (opening, length) = {
@@ -113,7 +113,7 @@ impl Mapped {
         Ok(Self { filter, opening, map, path: path.to_owned() })
     }
 
-    /// Verifies the table, which reads all of it: its checksum, and that its content is what some history of
+    /// Verifies the table, which reads all of it: the checksum, and that its content is one that some history of
     /// inserts and removals leaves.
     pub fn verify(&self) -> Result<(), Error> {
         let mut bytes = &self.map[..];
@@ -129,7 +129,7 @@ impl Mapped {
         hashed.and(looked)
     }
 
-    /// A copy of the filter in memory, verified, which can be changed.
+    /// Returns a verified copy of the filter in memory, which can be changed.
     pub fn load(&self) -> Result<Filter, Error> {
         Filter::from_bytes(&self.map)
     }
@@ -140,7 +140,7 @@ impl Mapped {
         self.filter.geometry()
     }
 
-    /// What turns keys into hashes for the filter.
+    /// The hasher that turns keys into hashes for the filter.
     #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
         self.filter.hasher()
@@ -152,13 +152,13 @@ impl Mapped {
         self.filter.contains(key)
     }
 
-    /// Answers for every key of a slice, in order.
+    /// Looks up every key of a slice and returns the answers in order.
     #[must_use]
     pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         self.filter.contains_slice(keys)
     }
 
-    /// Answers for every key of a slice into a slice of equal length.
+    /// Looks up every key of a slice and writes the answers into a slice of equal length.
     ///
     /// # Panics
     ///
@@ -167,7 +167,7 @@ impl Mapped {
         self.filter.contains_slice_into(keys, answers);
     }
 
-    /// How many stored copies look like this key: at least as many as were stored of it.
+    /// The number of stored copies that look like this key: at least the number of times it is stored.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
         self.filter.count(key)
     }
@@ -182,13 +182,13 @@ impl Mapped {
         self.filter.get_slice(keys)
     }
 
-    /// The number of copies stored, as the header says.
+    /// The number of stored copies, according to the header.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.filter.len()
     }
 
-    /// Whether nothing is stored.
+    /// Whether the filter is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.filter.is_empty()

@@ -1,21 +1,21 @@
-//! Filters as bytes: files, and whatever else carries bytes.
+//! Filters as bytes, in files and elsewhere.
 //!
 //! ```text
 //!   record      header | stash | table                  one filter: record.rs, header.rs
-//!   compound    outline | record | record | ..          things made of several: compound.rs
+//!   compound    outline | record | record | ..          several filters: compound.rs
 //!   section     content | zeros | checksum              what both are made of: section.rs
 //!   file        temporary, sync, rename, sync           save.rs
-//!   map         the table where the file is             map.rs
+//!   map         the table stays in the file             map.rs
 //! ```
 //!
 //! `docs/FORMAT.md` is the specification; `format.rs` has its numbers. Reading trusts nothing: a header is
 //! verified before any of its numbers is used, the length of the input before anything is allocated, and the
-//! content before the filter is given away, so that no bytes, whoever made them, lead to a panic or to a
-//! filter that could.
+//! content before the filter is returned. So no input, even a malicious one, can cause a panic or give a filter
+//! that panics later.
 //!
-//! # For things made of several filters
+//! # Compounds of several filters
 //!
-//! They write with [`write_compound`] and read with [`read_compound`], inside [`save`], [`to_bytes`],
+//! They are written with [`write_compound`] and read with [`read_compound`], inside [`save`], [`to_bytes`],
 //! [`open`] and [`from_bytes`], which all take the function that writes or reads.
 
 mod chain;
@@ -54,7 +54,7 @@ pub(crate) use save::save;
 pub(crate) use seal::seal;
 pub(crate) use section::Input;
 
-/// What `write` writes, as bytes; `size` is how many there will be.
+/// Returns what `write` writes, which must be `size` bytes.
 pub(crate) fn to_bytes(
     size: u64,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -69,7 +69,7 @@ pub(crate) fn to_bytes(
     Ok(bytes)
 }
 
-/// What `read` makes of bytes, all of which it must read.
+/// Returns what `read` makes of bytes, all of which it must read.
 pub(crate) fn from_bytes<T>(
     mut bytes: &[u8],
     read: impl FnOnce(&mut Input<'_>) -> Result<T, Error>,
@@ -81,7 +81,7 @@ pub(crate) fn from_bytes<T>(
     Ok(result)
 }
 
-/// What `read` makes of a file, all of which it must read.
+/// Returns what `read` makes of a file, all of which it must read.
 pub(crate) fn open<T>(
     path: &Path,
     read: impl FnOnce(&mut Input<'_>) -> Result<T, Error>,
@@ -95,14 +95,14 @@ pub(crate) fn open<T>(
     Ok(result)
 }
 
-/// Keeping filters: `docs/FORMAT.md` has the format, which every later version reads.
+/// Saving and loading filters. `docs/FORMAT.md` has the format; every later version reads it.
 impl Filter {
-    /// Writes the filter to a file. Whatever happens on the way, a power cut included, `path` then holds what
-    /// it held before or the whole filter; another process that has the old file open or mapped keeps it.
+    /// Writes the filter to a file, atomically: whatever happens, even a power cut, `path` holds either what it
+    /// held before or the whole filter. Another process that has the old file open or mapped keeps it.
     ///
-    /// The file is written under a temporary name in the same folder, which is removed if something fails. On
-    /// Unix it has the permissions of the file that it replaces. A symbolic link is replaced, not followed,
-    /// and what is not a file is refused.
+    /// The file is written under a temporary name in the same folder, and removed if something fails. On Unix
+    /// it gets the permissions of the file that it replaces. A symbolic link is replaced, not followed, and
+    /// anything that is not a file is refused.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};
@@ -122,16 +122,16 @@ impl Filter {
         save(path.as_ref(), |out| self.write(out))
     }
 
-    /// Reads a filter from a file and verifies all of it. What does not come from [`save`](Self::save), or
-    /// was damaged since, is refused with an error that says what and where.
+    /// Reads a filter from a file and verifies all of it. A file that [`save`](Self::save) did not write, or that
+    /// was damaged since, is refused with an error that says what is wrong and where.
     ///
-    /// Here and wherever filters are read, written or verified, large ones are by several threads, if there
-    /// are any to be had; they end before the call does.
+    /// Large filters are read, written and verified by several threads, here and elsewhere, if threads are
+    /// available; they end before the call returns.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         open(path.as_ref(), Self::read)
     }
 
-    /// The filter as bytes, the same that [`save`](Self::save) writes. The bytes of equal filters are equal.
+    /// Returns the filter as bytes, the same that [`save`](Self::save) writes. Equal filters have equal bytes.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};
@@ -151,15 +151,15 @@ impl Filter {
         to_bytes(bytes, |out| self.write(out))
     }
 
-    /// Reads a filter from bytes and verifies all of them. The bytes may come from anywhere: what is not
-    /// sound is refused with an error that says what and where, and no more memory is asked for than the
-    /// bytes themselves account for.
+    /// Reads a filter from bytes and verifies all of them. The bytes may come from anywhere: unsound ones are
+    /// refused with an error that says what is wrong and where, and no more memory is allocated than the bytes
+    /// themselves account for.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         from_bytes(bytes, Self::read)
     }
 
     /// Writes the bytes of [`to_bytes`](Self::to_bytes) without a second copy of the filter. A large table is
-    /// given to `out` in one call.
+    /// written to `out` in one call.
     ///
     /// ```
     /// let filter = malkoha::Spec::new(1000, 0.001).build()?;

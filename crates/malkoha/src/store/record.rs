@@ -11,7 +11,7 @@ use super::format::{HEADER_NUMBERS, STASH_ENTRY_BYTES, field};
 use super::header::Header;
 use super::section::{Input, SectionWriter, section_bytes};
 
-/// The bytes that the record of a filter takes.
+/// The size of the record of a filter in bytes.
 pub(super) fn bytes(filter: &Filter) -> u64 {
     let stash = filter.engine().stash_len() as u64 * STASH_ENTRY_BYTES;
     let sections = [8 * HEADER_NUMBERS as u64, stash, filter.geometry().bytes()];
@@ -38,7 +38,7 @@ pub(super) fn write(filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the sections of a record begin, and what is known once header and stash are verified.
+/// Where the sections of a record begin, and its verified header and stash.
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
     pub(super) header: Header,
@@ -52,7 +52,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// Reads and verifies everything that stands before the table, and makes sure that the table is there.
+    /// Reads and verifies everything before the table, and checks that there are enough bytes for the table.
     pub(super) fn read(input: &mut Input<'_>) -> Result<Self, Error> {
         let begin = input.offset();
         let (header, mut checksum) = Header::read(input)?;
@@ -79,14 +79,14 @@ impl Opening {
         Ok(filter)
     }
 
-    /// Refuses a filter whose stash no history gives.
+    /// Refuses a stash that no history of inserts and removals could leave.
     pub(super) fn audit_stash(&self, filter: &Filter) -> Result<(), Error> {
         filter.engine().audit_stash().map_err(|flaw| self.error(flaw))
     }
 
-    /// Refuses a filter whose content no history gives.
+    /// Refuses content that no history of inserts and removals could leave.
     pub(super) fn audit(&self, filter: &Filter) -> Result<(), Error> {
-        let bits = self.header.geometry.table_bits().expect("looked at when the header was read");
+        let bits = self.header.geometry.table_bits().expect("checked when the header was read");
         let last = bits / 64;
         for (&word, begin) in filter.engine().words()[index(last)..].iter().zip((64 * last..).step_by(64)) {
             let outside = if begin >= bits { word } else { word >> (bits - begin) };
@@ -98,7 +98,7 @@ impl Opening {
         filter.engine().audit().map_err(|flaw| self.error(flaw))
     }
 
-    /// Says where in the input a flaw is.
+    /// The error for a flaw, with its offset in the input.
     fn error(&self, flaw: Flaw) -> Error {
         match flaw {
             Flaw::Table { bit, what } => Error::corrupt("table", self.table + bit / 8, what),
@@ -107,14 +107,14 @@ impl Opening {
                 Error::corrupt("stash", stash + index as u64 * STASH_ENTRY_BYTES, what)
             }
             Flaw::Count { there } => {
-                let what = format!("{} where the table tells of {there}", self.header.copies);
+                let what = format!("{} where the table indicates {there}", self.header.copies);
                 Error::corrupt(field::COPIES.name, self.begin + field::COPIES.offset, what)
             }
         }
     }
 }
 
-/// A number of words of a table in memory.
+/// An index into the words of a table in memory.
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: the table is in memory")]
 fn index(number: u64) -> usize {
     number as usize
@@ -123,7 +123,7 @@ fn index(number: u64) -> usize {
 /// Reads a record and verifies all of it.
 pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let opening = Opening::read(input)?;
-    let bits = opening.header.geometry.table_bits().expect("looked at when the header was read");
+    let bits = opening.header.geometry.table_bits().expect("checked when the header was read");
     let mut words = Words::zeroed(bits)?;
     input.section_of_words("table", opening.checksum, &mut words)?;
     let filter = opening.filter(words)?;
@@ -131,7 +131,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     Ok(filter)
 }
 
-/// Reads the entries of a stash, which are looked at later.
+/// Reads the entries of a stash, which are checked later.
 fn read_stash(input: &mut Input<'_>, section: (u64, u64)) -> Result<(Vec<Stashed>, u64), Error> {
     let begin = input.offset();
     let mut bytes = Vec::new();

@@ -1,11 +1,11 @@
-//! Replacing a file so that at any moment its path holds the old one or the new one, complete.
+//! Replaces a file so that at any moment its path holds the complete old file or the complete new one.
 //!
 //! ```text
-//!   create a temporary file beside it, under a name that nobody has
-//!   write it          what dies here leaves the old file, and a temporary one
-//!   sync it           what is renamed must be on the disk, or a power cut could leave an empty file
-//!   rename            the moment: before it the old file, after it the new one
-//!   sync the folder   from here on the new one survives a power cut
+//!   create a temporary file beside it, under an unused name
+//!   write it          a crash here leaves the old file, and a temporary one
+//!   sync it           the content must be on the disk, or a power cut could leave an empty file
+//!   rename it         before this moment the old file, after it the new one
+//!   sync the folder   from here on the new file survives a power cut
 //! ```
 
 use std::fs::{self, File, OpenOptions};
@@ -16,20 +16,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::key::KeyHasher;
 
-/// What saving needs of a file system. There is one for use and one, in the tests, that dies at every step.
+/// What saving needs from a file system. There is the real one and, in tests, one that dies at every step.
 pub(super) trait Disk {
     /// An open file.
     type File: Write;
 
-    /// Creates a file under a name that must be new.
+    /// Creates a file, which must not exist yet.
     fn create(&self, path: &Path) -> io::Result<Self::File>;
-    /// Gives a new file the permissions of the one whose place it will take, if there is one.
+    /// Gives a new file the permissions of the one it will replace, if there is one.
     fn keep_permissions(&self, file: &Self::File, of: &Path) -> io::Result<()>;
-    /// Brings the content of a file to the disk.
+    /// Flushes the content of a file to the disk.
     fn sync(&self, file: &Self::File) -> io::Result<()>;
-    /// Gives a file another name, in the stead of whoever has it.
+    /// Renames a file, replacing any file of that name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Brings the names in a folder to the disk.
+    /// Flushes the names in a folder to the disk.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
@@ -48,8 +48,8 @@ impl Disk for System {
     fn keep_permissions(&self, file: &File, of: &Path) -> io::Result<()> {
         match fs::symlink_metadata(of) {
             Ok(found) if cfg!(unix) && found.is_file() => file.set_permissions(found.permissions()),
-            // Nothing is there, or a link, whose permissions mean nothing; elsewhere there is nothing to keep
-            // but that nobody may write, which would be in the way.
+            // There is nothing, or a link, whose permissions mean nothing. Outside Unix the only permission is
+            // read-only, which would be in the way.
             _ => Ok(()),
         }
     }
@@ -63,7 +63,7 @@ impl Disk for System {
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        // Elsewhere folders cannot be opened as files, and renaming is as durable as it gets.
+        // Outside Unix folders cannot be opened as files, and renaming is as durable as it gets.
         if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
     }
 
@@ -72,13 +72,13 @@ impl Disk for System {
     }
 }
 
-/// Writes a file anew, atomically: whatever happens, `path` holds what it held before or all that `write` has
-/// written. If something fails the temporary file is removed.
+/// Replaces a file atomically: whatever happens, `path` holds what it held before or all that `write` wrote. If
+/// something fails, the temporary file is removed.
 ///
-/// Where `path` is something else than a file, a device for instance, nothing is done: it would be replaced.
+/// If `path` is not a file but, for instance, a device, it is refused: it would be replaced.
 pub(crate) fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        let error = io::Error::new(io::ErrorKind::InvalidInput, "something else than a file is there");
+        let error = io::Error::new(io::ErrorKind::InvalidInput, "this is not a file");
         return Err(Error::io("replace", path, error));
     }
     replace(&System, path, write)
@@ -95,25 +95,25 @@ pub(super) fn replace<D: Disk>(
         _ => Path::new("."),
     };
     let (temporary, file) = create_beside(disk, folder).map_err(|error| Error::io("create", path, error))?;
-    // Before there is anything to read in it: what was private stays so.
+    // Before there is anything to read in it: private files stay private.
     let kept = disk.keep_permissions(&file, path);
     let written =
         kept.and_then(|()| fill(disk, file, write)).map_err(|error| Error::io("write", path, error));
     let renamed = written
         .and_then(|()| disk.rename(&temporary, path).map_err(|error| Error::io("replace", path, error)));
     if renamed.is_err() {
-        // The error that led here says more than one from cleaning up.
+        // The first error is more useful than one from cleaning up.
         let _ = disk.remove(&temporary);
         return renamed;
     }
     disk.sync_folder(folder).map_err(|error| Error::io("sync the folder of", path, error))
 }
 
-/// Creates a file in a folder under a name that nobody has.
+/// Creates a file in a folder under an unused name.
 fn create_beside<D: Disk>(disk: &D, folder: &Path) -> io::Result<(PathBuf, D::File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     loop {
-        // The process, a number within it and chance: should all three be taken, the next number is not.
+        // Process, counter and a random number: should the name be taken, the next one will not be.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let chance = KeyHasher::random().seed();
         let name = format!(".malkoha-{}-{number}-{chance:016x}.tmp", std::process::id());
@@ -126,7 +126,7 @@ fn create_beside<D: Disk>(disk: &D, folder: &Path) -> io::Result<(PathBuf, D::Fi
     }
 }
 
-/// Writes a file and brings it to the disk.
+/// Writes a file and syncs it.
 fn fill<D: Disk>(
     disk: &D,
     file: D::File,

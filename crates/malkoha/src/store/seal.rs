@@ -1,5 +1,5 @@
-//! Making bytes fit their numbers again, for tests and fuzzers that change them: an enemy can do the same,
-//! and the checks behind the checksums are there for him.
+//! Makes changed bytes consistent again, for tests and fuzzers: an attacker can do the same, and the checks
+//! behind the checksums guard against that.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -8,11 +8,11 @@ use super::format::{Form, HEADER_NUMBERS, PREFIX_BYTES, STASH_ENTRY_BYTES, field
 use super::header::Numbers;
 use super::section::section_bytes;
 
-/// Bytes beyond which no section is made.
+/// The most bytes of a sealed section.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Makes bytes as consistent as they can be made: numbers that follow from others, the length of every
-/// section, and all checksums. What the other numbers and the content are is left as it is.
+/// Makes bytes as consistent as possible: numbers that follow from others, the length of every section, and all
+/// checksums. Other numbers and the content stay as they are.
 pub(crate) fn seal(bytes: &mut Vec<u8>) {
     let mut at = 0;
     if bytes.len() < PREFIX_BYTES {
@@ -39,18 +39,18 @@ pub(crate) fn seal(bytes: &mut Vec<u8>) {
     let _ = seal_section(bytes, &mut 0, content, 0);
 }
 
-/// Gives the record or outline that begins there this version.
+/// Sets the version of the record or outline that begins at `begin`.
 fn set_version(bytes: &mut [u8], begin: usize, version: u32) {
     bytes[begin + 8..begin + 12].copy_from_slice(&version.to_le_bytes());
 }
 
-/// Seals the record that begins at `at`, and goes on behind it. Returns its version; `None` if it is absurdly
+/// Seals the record that begins at `at`, and moves `at` past it. Returns its version; `None` if it is absurdly
 /// large.
 fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<u32> {
     let begin = *at;
     let header = 8 * HEADER_NUMBERS as u64;
     resize(bytes, begin, header)?;
-    // Which version is written follows from the key format.
+    // The version follows from the key format.
     let format = self::number(bytes, begin as u64 + field::KEY_FORMAT.offset);
     let version = if format == 0 { 1 } else { 2 };
     set_version(bytes, begin, version);
@@ -72,7 +72,7 @@ fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<u32> {
     seal_section(bytes, at, numbers[field::TABLE_BYTES.index()], checksum).map(|_| version)
 }
 
-/// Gives the section at `at` so much content, zeros and a checksum, which it returns.
+/// Gives the section at `at` this much content, padding and a checksum, and returns the checksum.
 fn seal_section(bytes: &mut Vec<u8>, at: &mut usize, content: u64, before: u64) -> Option<u64> {
     let begin = *at;
     resize(bytes, begin, content)?;
@@ -85,7 +85,7 @@ fn seal_section(bytes: &mut Vec<u8>, at: &mut usize, content: u64, before: u64) 
     Some(checksum)
 }
 
-/// Makes sure that a section with so much content is there.
+/// Extends the bytes, if necessary, to hold a section with this much content.
 fn resize(bytes: &mut Vec<u8>, begin: usize, content: u64) -> Option<()> {
     let length = section_bytes(content).filter(|length| *length <= MOST_BYTES)?;
     let end = begin + usize::try_from(length).ok()?;

@@ -6,8 +6,8 @@
 //!   +-----------------------+---------------+----------+
 //! ```
 //!
-//! The checksum is XXH3-64 of everything before it in the section, seeded with the checksum of the section
-//! before, so that a section counts only behind the one it was written behind.
+//! The checksum is XXH3-64 of everything before it in the section, seeded with the checksum of the previous
+//! section, so a section is valid only after the one it was written after.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -21,21 +21,21 @@ use crate::error::Error;
 
 use super::format::{CHECKSUM_BYTES, Form, LINE_BYTES, MAGIC, NEWEST_VERSION, PREFIX_BYTES};
 
-/// Bytes that are read or written at a time: few enough to be in the cache still when they are hashed.
+/// Bytes read or written at a time: few enough to be still in the cache when they are hashed.
 pub(super) const CHUNK_BYTES: usize = 1 << 16;
 
-/// Bytes from which on a table is worth a second thread (`malkoha-bench store`).
+/// The size in bytes from which a table is worth a second thread (`malkoha-bench store`).
 pub(super) const MANY_BYTES: usize = 1 << 22;
 
-/// Bytes of the longest padding and a checksum.
+/// The most bytes of padding and checksum.
 const MOST_TAIL_BYTES: usize = 72;
 
-/// The bytes of a section with so much content; `None` if they cannot be counted.
+/// The size of a section with `content` bytes of content; `None` if it overflows.
 pub(super) fn section_bytes(content: u64) -> Option<u64> {
     content.checked_add(CHECKSUM_BYTES)?.checked_next_multiple_of(LINE_BYTES)
 }
 
-/// A section that is being written.
+/// Writes a section.
 pub(super) struct SectionWriter<'a> {
     out: &'a mut dyn Write,
     hash: Xxh3,
@@ -43,7 +43,7 @@ pub(super) struct SectionWriter<'a> {
 }
 
 impl<'a> SectionWriter<'a> {
-    /// Begins a section behind one with the checksum `before`, 0 for the first.
+    /// Begins a section after one with the checksum `before`, 0 for the first.
     pub(super) fn new(out: &'a mut dyn Write, before: u64) -> Self {
         Self { out, hash: Xxh3::with_seed(before), content: 0 }
     }
@@ -84,7 +84,7 @@ impl<'a> SectionWriter<'a> {
         written
     }
 
-    /// Writes padding and checksum, which it returns.
+    /// Writes the padding and the checksum, and returns the checksum.
     pub(super) fn end(mut self) -> io::Result<u64> {
         let padding = (2 * LINE_BYTES - CHECKSUM_BYTES - self.content % LINE_BYTES) % LINE_BYTES;
         #[expect(clippy::cast_possible_truncation, reason = "less than a line")]
@@ -95,24 +95,24 @@ impl<'a> SectionWriter<'a> {
     }
 }
 
-/// Bytes that are being read, of which it is known how many there are.
+/// Bytes that are being read, whose number is known.
 pub(crate) struct Input<'a> {
     from: &'a mut dyn Read,
     path: &'a Path,
     /// Bytes read so far.
     offset: u64,
     left: u64,
-    /// The prefix, once it has been looked at and before it is read.
+    /// The prefix, after it was examined and before it counts as read.
     prefix: Option<[u8; PREFIX_BYTES]>,
 }
 
 impl<'a> Input<'a> {
-    /// So many bytes, which errors say to be at `path`.
+    /// An input of `bytes` bytes; errors name `path`.
     pub(super) fn new(from: &'a mut dyn Read, bytes: u64, path: &'a Path) -> Self {
         Self { from, path, offset: 0, left: bytes, prefix: None }
     }
 
-    /// How far it has been read.
+    /// The number of bytes read so far.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -121,7 +121,7 @@ impl<'a> Input<'a> {
         self.from.read_exact(bytes).map_err(|error| Error::io("read", self.path, error))
     }
 
-    /// What the bytes from here on hold, as they say themselves. Does not count as reading.
+    /// The form that the bytes from here on declare. Does not count as reading.
     pub(crate) fn form(&mut self) -> Result<Form, Error> {
         let [magic, what, ..] = self.prefix()?;
         if magic != u64::from_le_bytes(MAGIC) {
@@ -154,7 +154,7 @@ impl<'a> Input<'a> {
         Ok(core::array::from_fn(|i| u64::from_le_bytes(prefix.as_chunks().0[i])))
     }
 
-    /// Refuses everything but this form.
+    /// Refuses any other form.
     pub(super) fn expect(&mut self, form: Form) -> Result<(), Error> {
         match self.form()? {
             got if got == form => Ok(()),
@@ -162,7 +162,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Refuses to go on if fewer bytes than these are left.
+    /// Fails if fewer than `bytes` bytes are left.
     pub(super) fn need(&self, section: &'static str, bytes: u64) -> Result<(), Error> {
         if bytes <= self.left {
             return Ok(());
@@ -171,7 +171,7 @@ impl<'a> Input<'a> {
         Err(Error::corrupt(section, self.offset + self.left, what))
     }
 
-    /// Reads a section with so much content, which goes to `sink`, and verifies it. Returns its checksum.
+    /// Reads a section with `content` bytes of content, passes them to `sink`, and verifies it. Returns its checksum.
     pub(super) fn section(
         &mut self,
         name: &'static str,
@@ -198,7 +198,7 @@ impl<'a> Input<'a> {
         self.end_section(name, content, hash)
     }
 
-    /// Reads a section whose content is a table, to where the table is to be, and verifies it.
+    /// Reads a section whose content is a table into `words`, and verifies it.
     pub(super) fn section_of_words(
         &mut self,
         name: &'static str,
@@ -209,9 +209,9 @@ impl<'a> Input<'a> {
         let bytes = size_of_val(words);
         self.need_section(name, bytes as u64)?;
         let mut hash = Xxh3::with_seed(before);
-        // Clearing the pages of a new table takes longer than reading and hashing it (docs/NOTEBOOK.md, "Opening with two threads"). So, of a
-        // large one, another thread asks for the last five eighths of them while this one reads to the others: then
-        // both end at about the same time.
+        // Clearing the pages of a new table takes longer than reading and hashing it (docs/NOTEBOOK.md, "Opening with
+        // two threads"). So if it is large, another thread touches the last five eighths of its pages while this one
+        // reads into the others: both finish at about the same time.
         let front = if bytes < MANY_BYTES { 0 } else { words.len() / 8 * 3 };
         let (front, back) = words.split_at_mut(front);
         thread::scope(|scope| {
@@ -230,7 +230,7 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Reads words as they are, and hashes them while they are in the cache.
+    /// Reads words as stored, and hashes them while they are in the cache.
     fn read_words(&mut self, words: &mut [u64], hash: &mut Xxh3) -> Result<(), Error> {
         for chunk in bytes_of_mut(words).chunks_mut(CHUNK_BYTES) {
             self.read(chunk)?;
@@ -239,13 +239,13 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Refuses to go on if a section with so much content is not there.
+    /// Fails if there are too few bytes for a section with `content` bytes of content.
     fn need_section(&self, name: &'static str, content: u64) -> Result<(), Error> {
         let uncountable = || Error::corrupt(name, self.offset, "it is larger than can be counted");
         self.need(name, section_bytes(content).ok_or_else(uncountable)?)
     }
 
-    /// Reads what is left of a section when its content has been, and verifies it.
+    /// Reads what follows the content of a section, and verifies the section.
     fn end_section(&mut self, name: &'static str, content: u64, hash: Xxh3) -> Result<u64, Error> {
         let bytes = section_bytes(content).expect("it is there");
         let tail = &mut [0; MOST_TAIL_BYTES][..smaller(bytes - content, usize::MAX)];
@@ -256,7 +256,7 @@ impl<'a> Input<'a> {
         Ok(checksum)
     }
 
-    /// Goes on behind a section with so much content without looking at it, for inputs that nobody reads on.
+    /// Skips a section with `content` bytes of content without reading it, for inputs that are not read further.
     pub(super) fn skip_section(&mut self, content: u64) -> Result<(), Error> {
         let bytes = section_bytes(content).unwrap_or(u64::MAX);
         self.need("table", bytes)?;
@@ -265,17 +265,17 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Refuses bytes that are left.
+    /// Fails if bytes are left.
     pub(super) fn end(self) -> Result<(), Error> {
         if self.left == 0 {
             return Ok(());
         }
-        let what = format!("there are {} bytes behind the last section", self.left);
+        let what = format!("there are {} bytes after the last section", self.left);
         Err(Error::corrupt("end", self.offset, what))
     }
 }
 
-/// Verifies a section of an input that is in memory, given its name and where it begins.
+/// Verifies a section of an input in memory, given its name and offset.
 pub(super) fn verify_section(
     section: (&'static str, u64),
     (content, before): (u64, u64),
@@ -287,7 +287,7 @@ pub(super) fn verify_section(
     verify_tail(section, content, updated(Xxh3::with_seed(before), head), tail).map(|_| ())
 }
 
-/// Verifies what stands behind the content of a section, and returns the checksum.
+/// Verifies what follows the content of a section, and returns the checksum.
 fn verify_tail(
     (name, begin): (&'static str, u64),
     content: u64,
@@ -301,13 +301,13 @@ fn verify_tail(
         return Err(Error::corrupt(name, begin, what));
     }
     if let Some(at) = padding.iter().position(|byte| *byte != 0) {
-        let what = "a byte that only fills the line is not zero";
+        let what = "a padding byte is not zero";
         return Err(Error::corrupt(name, begin + content + at as u64, what));
     }
     Ok(got)
 }
 
-/// The hash, with more bytes.
+/// The hash after more bytes.
 fn updated(mut hash: Xxh3, bytes: &[u8]) -> Xxh3 {
     hash.update(bytes);
     hash

@@ -10,9 +10,9 @@ use crate::store::{self, Form, Input};
 
 use crate::sharded::{MOST_SHARDS, Sharded, ShardedGeometry};
 
-/// Keeping sharded filters. What is written is the filter at one moment: writers wait until it is done, and a
-/// lookup that comes after a writer who waits for the same shard may wait behind it. With memory for a second
-/// filter, `filter.clone().save(path)` makes them wait for a copy in memory only, and not for the disk.
+/// Saving and loading sharded filters. What is saved is the filter at one moment: writers wait until it is done,
+/// and a lookup may wait behind a writer that waits for the same shard. If there is memory for a second filter,
+/// `filter.clone().save(path)` makes them wait only for the copy in memory, not for the disk.
 impl Sharded {
     /// Writes the filter to a file, as [`Filter::save`] does.
     ///
@@ -37,7 +37,7 @@ impl Sharded {
         store::open(path.as_ref(), Self::read)
     }
 
-    /// The filter as bytes, the same that [`save`](Self::save) writes. The bytes of equal filters are equal.
+    /// Returns the filter as bytes, the same that [`save`](Self::save) writes. Equal filters have equal bytes.
     ///
     /// ```
     /// use malkoha::{Sharded, Spec};
@@ -61,8 +61,8 @@ impl Sharded {
 
     /// Writes the bytes of [`to_bytes`](Self::to_bytes) without a second copy of the filter.
     ///
-    /// Nobody can insert or remove while `out` is written to, `out` itself included: one that did would wait
-    /// for ever.
+    /// No thread can insert or remove while `out` is written to. If `out` itself tried to, it would wait
+    /// forever.
     pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
         self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), error))
     }

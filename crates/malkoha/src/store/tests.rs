@@ -1,4 +1,4 @@
-//! Compounds, whose face is for the other modules of this crate.
+//! Tests of compounds, whose interface is for the other modules of this crate.
 
 use super::*;
 use crate::{Kind, Spec};
@@ -80,7 +80,7 @@ fn absurd_counts_are_refused_before_anything_is_read() {
     }
 }
 
-/// A filter whose table is large enough for a second thread when it is read, written and looked at.
+/// A filter whose table is large enough for a second thread when it is read, written and verified.
 fn large(kind: Kind) -> Filter {
     let mut filter = Spec::new(15_000_000, 0.01).kind(kind).build().unwrap();
     assert!(filter.geometry().bytes() > 1 << 24);
@@ -117,7 +117,7 @@ fn large_tables_are_read_verified_and_written_like_small_ones() {
     }
 }
 
-/// Bytes of the section of the table.
+/// The size of the section of the table in bytes.
 fn section_of(filter: &Filter) -> usize {
     usize::try_from(filter.geometry().bytes() + 64).unwrap()
 }
@@ -144,7 +144,7 @@ fn large_files_are_mapped_and_verified() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// An input that ends before it should, while another thread asks for the pages of the rest.
+/// An input that ends too early while another thread touches the pages of the rest.
 #[test]
 fn a_large_table_that_ends_while_it_is_read_is_an_error() {
     let bytes = large(Kind::Sorted).to_bytes().unwrap();
@@ -157,6 +157,6 @@ fn a_large_table_that_ends_while_it_is_read_is_an_error() {
 
 #[expect(unsafe_code, reason = "files that only a test knows of")]
 fn map(path: &std::path::Path) -> Result<crate::Mapped, Error> {
-    // SAFETY: the tests that map a file change it before and after, and not meanwhile.
+    // SAFETY: the tests that map a file change it only before and after.
     unsafe { Filter::map(path) }
 }
