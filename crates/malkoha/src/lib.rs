@@ -1,9 +1,9 @@
 //! Membership filters that never lose a key.
 //!
-//! A filter answers "is this key in the set?" from a few bits per key: `false` is certain, `true` is wrong at a rate
-//! that you choose.
+//! A filter answers "is this key in the set?" from a few bits per key. `false` is always right. `true` is sometimes
+//! wrong, at a rate that you choose.
 //!
-//! # Keys that come and go: the cuckoo family
+//! # Inserts and deletes: the cuckoo family
 //!
 //! ```
 //! use malkoha::Spec;
@@ -15,10 +15,10 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! Once the planned keys are in, inserts may be refused; a refused insert changes nothing. [`Filter`] says exactly what
-//! is guaranteed.
+//! Once the filter holds as many keys as planned, further inserts may be refused. A refused insert changes nothing.
+//! See [`Filter`] for the exact guarantee.
 //!
-//! # Keys that only come, perhaps more than planned: the Bloom family
+//! # No deletes, never full: the Bloom family
 //!
 //! ```
 //! use malkoha::{Kind, Spec};
@@ -59,8 +59,8 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! [`Spec::growing`] says what growth costs; [`Filter::double`] and [`Filter::rebuild_from`] are the alternatives.
-//! [`Generations`] says what a window guarantees.
+//! See [`Spec::growing`] for the cost of growth, and [`Filter::double`] and [`Filter::rebuild_from`] for alternatives.
+//! See [`Generations`] for what a sliding window guarantees.
 //!
 //! # Many threads at once
 //!
@@ -76,10 +76,10 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! Every operation of [`Sharded`] takes `&self`. Lookups do not wait for each other; inserts wait only for those in the
-//! same shard.
+//! Every operation of [`Sharded`] takes `&self`. Lookups do not wait for each other. An insert waits only for
+//! operations on the same shard.
 //!
-//! # Keeping and merging
+//! # Saving and merging
 //!
 //! ```
 //! use malkoha::{Filter, Spec};
@@ -94,10 +94,10 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! [`Filter::save`] and [`Filter::open`] do the same with files; [`Filter::map`] leaves the filter in its file. Damaged
-//! files, and files that never were filters, are refused.
+//! [`Filter::save`] and [`Filter::open`] do the same with files, and refuse files that are damaged or are not filters.
+//! [`Filter::map`] leaves the filter in its file.
 //!
-//! # A value beside every key
+//! # A value for every key
 //!
 //! ```
 //! use malkoha::Spec;
@@ -110,27 +110,29 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! Every cuckoo kind can have values of 1 to 16 bits, for exactly that many more bits per slot.
+//! Every cuckoo kind can store values of 1 to 16 bits. A slot then takes exactly that many bits more.
 //!
-//! # Which kind
+//! # Which kind to choose
 //!
 //! | need | [`Kind`] |
 //! | --- | --- |
-//! | inserts and deletes, least memory | `Sorted`, the default |
-//! | inserts and deletes, more lookups per second for 2 % more memory | `Windowed(2)` |
-//! | inserts into a nearly full filter | `Windowed(4)` |
-//! | no deletes, may outgrow its plan, rate above 2^-7 | `Blocked(1)` |
-//! | the same, lower rates | `Blocked(2)`, or `Blocked(3)` for less memory |
-//! | a filter as a paper has it | `Classic`, `SemiSorted`, `Simplified`, `Flexible`, `Windowed`, `Bloom`, `Blocked` |
+//! | inserts and deletes in the least memory | `Sorted`, the default |
+//! | inserts and deletes, faster lookups for 2 % more memory | `Windowed(2)` |
+//! | fast inserts into a nearly full filter | `Windowed(4)` |
+//! | no deletes, more keys than planned, rate above 2^-7 | `Blocked(1)` |
+//! | the same, at lower rates | `Blocked(2)`, or `Blocked(3)` for less memory |
+//! | a filter as a paper describes it | `Classic`, `SemiSorted`, `Simplified`, `Flexible`, `Windowed`, `Bloom`, `Blocked` |
 //!
-//! [`Spec::recommend`] plans all of them for what you wish and what the filter must be able to do, and says which
-//! to take.
+//! [`Spec::recommend`] plans the [usual kinds](Kind::USUAL) for your specification, and recommends one that can do what
+//! you need.
 //!
 //! # Where things are
 //!
-//! [`Spec`] is what you ask for, [`Geometry`] the exact numbers that follow, [`Filter`] the memory, [`Sharded`] the same
-//! for many threads, [`Stats`] what a filter says of itself. [`Key`] is what can be stored. [`cuckoo`] and [`bloom`] have
-//! the typed filters for those who know the kind at compile time, [`theory`] has the formulas.
+//! - [`Spec`] is what you ask for; [`Geometry`] has the exact numbers that follow from it.
+//! - [`Filter`] is the filter in memory, [`Sharded`] one for many threads, and [`Stats`] its statistics.
+//! - [`Key`] is what can be stored.
+//! - [`cuckoo`] and [`bloom`] have the typed filters, for use when the kind is known at compile time.
+//! - [`theory`] has the formulas.
 
 pub mod bloom;
 pub mod cuckoo;
