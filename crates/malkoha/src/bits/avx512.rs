@@ -313,7 +313,7 @@ fn fold(a: __m512i, b: __m512i) -> __m512i {
     _mm512_xor_si512(high, low)
 }
 
-/// Computes `reduce::Narrow::last_draw` of eight fractions.
+/// Computes `Narrow::last_draw` of eight fractions.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn narrow_draws(fractions: __m512i, choices: u32) -> __m512i {

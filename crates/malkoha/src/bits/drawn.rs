@@ -1,6 +1,6 @@
 //! Tables from which the fractions of a hash draw a block or a bit.
 //!
-//! A draw is below the number of choices for every fraction (`reduce.rs`). So it is enough to check once, when a
+//! A draw is below the number of choices for every fraction (`key/draw.rs`). So it is enough to check once, when a
 //! table is made, that its words hold all that can be drawn; lookups need no check. With one, a lookup of a single
 //! key in a blocked filter was six instructions of 36 longer: the length of the buffer, its comparison, and a stack
 //! for the panic.

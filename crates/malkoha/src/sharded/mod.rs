@@ -1,7 +1,7 @@
 //! `Sharded`: independent filters side by side, for many threads at once.
 //!
 //! ```text
-//!   hash x shards = shard . rest          one more draw before the place (reduce.rs)
+//!   hash x shards = shard . rest          one more draw before the place (key/draw.rs)
 //!   shard  -> lock -> filter              one lock each, on cache lines of its own
 //!   rest   -> place, fingerprint          in the filter of that shard, as ever
 //!
