@@ -1,4 +1,4 @@
-//! What can go wrong, said so that the reader knows what to do next.
+//! Errors. Each message says what is wrong and what to do about it.
 
 use core::fmt;
 use core::ops::{Deref, Range};
@@ -9,8 +9,8 @@ use crate::kind::{Kind, KindError};
 
 /// An insert found no room. The filter is exactly as it was before the call.
 ///
-/// This is a normal answer of a filter that holds as many keys as it was planned for, which is why it is its
-/// own small type. What to do: remove keys, build a larger filter, or plan with a lower
+/// A filter that holds all the keys it was planned for returns this in normal operation, so it has a small
+/// type of its own. What to do: remove keys, build a larger filter, or plan with a lower
 /// [`load`](crate::Spec::load).
 ///
 /// ```
@@ -30,10 +30,10 @@ impl fmt::Display for Full {
 
 impl core::error::Error for Full {}
 
-/// Some keys of a slice are not stored, because there was no room; all others are.
+/// Some keys of a slice were not stored because there was no room; all others were.
 ///
-/// A [`Filter`](crate::Filter) stops at the first key without room, so that all keys from there on are refused. A
-/// [`Sharded`](crate::Sharded) filter goes on with those of other shards.
+/// A [`Filter`](crate::Filter) stops at the first key without room, so all keys from there on are refused. A
+/// [`Sharded`](crate::Sharded) filter continues with the keys of other shards.
 ///
 /// ```
 /// let mut filter = malkoha::Spec::new(10, 0.01).build()?;
@@ -46,7 +46,7 @@ impl core::error::Error for Full {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(Indices);
 
-/// Indices in a slice, ascending; there is at least one.
+/// Indices into a slice, ascending; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Indices {
     All(Range<usize>),
@@ -54,20 +54,20 @@ enum Indices {
 }
 
 impl Refused {
-    /// The keys at these indices of a slice, of which there is at least one.
+    /// The keys in this range of a slice, which must not be empty.
     pub(crate) fn all(indices: Range<usize>) -> Self {
         debug_assert!(!indices.is_empty());
         Self(Indices::All(indices))
     }
 
-    /// The keys at these indices, of which there is at least one, in any order.
+    /// The keys at these indices, at least one, in any order.
     pub(crate) fn some(mut indices: Vec<usize>) -> Self {
         debug_assert!(!indices.is_empty());
         indices.sort_unstable();
         Self(Indices::Some(indices))
     }
 
-    /// Where in the slice the first key is that was refused.
+    /// The index of the first refused key.
     #[must_use]
     pub fn first(&self) -> usize {
         match &self.0 {
@@ -76,7 +76,7 @@ impl Refused {
         }
     }
 
-    /// How many keys were refused; at least one.
+    /// The number of refused keys; at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "there is always one")]
     pub fn len(&self) -> usize {
@@ -86,7 +86,7 @@ impl Refused {
         }
     }
 
-    /// Where in the slice the refused keys are, ascending.
+    /// The indices of the refused keys, ascending.
     pub fn indices(&self) -> impl Iterator<Item = usize> {
         let (range, indices) = match &self.0 {
             Indices::All(range) => (range.clone(), &[][..]),
@@ -100,7 +100,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the filter is full: {} keys of the slice are not stored, the first at index {}, all others are; \
+            "the filter is full: {} keys of the slice were not stored, the first at index {}; all others were; \
              remove keys or build a larger filter",
             self.len(),
             self.first()
@@ -110,70 +110,70 @@ impl fmt::Display for Refused {
 
 impl core::error::Error for Refused {}
 
-/// Keys were stored in order, so many of them until one found no room.
+/// Keys were stored in order, `done` of them until one found no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FullAt {
     pub(crate) done: usize,
 }
 
-/// Why a filter could not be planned, built or asked.
+/// Why a filter could not be planned, built or used.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A filter for no keys at all was asked for.
+    /// A filter for 0 keys was requested.
     NoKeys,
     /// The rate of false positives is not a number between 0 and 1.
     Rate {
-        /// What was asked for.
+        /// The number requested.
         got: f64,
     },
     /// The load is outside what this kind can reach.
     Load {
-        /// What was asked for.
+        /// The number requested.
         got: f64,
         /// The largest load that inserts reach reliably for this kind.
         most: f64,
     },
     /// The kind of filter does not exist.
     Kind(KindError),
-    /// A window does not exist with this number of generations.
+    /// A window cannot have this number of generations.
     Generations {
-        /// What was asked for.
+        /// The number requested.
         got: u32,
         /// The largest number allowed; the smallest is 2.
         most: u32,
     },
-    /// A window of no time at all was asked for.
+    /// A window of 0 ticks was requested.
     NoTicks,
-    /// A sharded filter does not exist with this number of shards.
+    /// A sharded filter cannot have this number of shards.
     Shards {
-        /// What was asked for.
+        /// The number requested.
         got: u32,
         /// The largest number allowed; the smallest is 1.
         most: u32,
     },
     /// An option makes no sense for this kind of filter.
     Option {
-        /// The kind it was asked of.
+        /// The kind of the filter.
         kind: Kind,
-        /// The option, and what it would need.
+        /// Why the option is refused.
         what: &'static str,
     },
-    /// The memory is too small for even the weakest filter that was asked for.
+    /// The memory is too small for even the weakest filter of this spec.
     Memory {
         /// Bytes offered.
         bytes: u64,
-        /// Bytes that would do.
+        /// Bytes that would be enough.
         least: u64,
     },
-    /// Places and fingerprints together need more bits than the 64 of a hash.
+    /// Places and fingerprints together need more than the 64 bits of a hash.
     HashBits {
         /// Bits needed.
         needed: u32,
     },
     /// The filter would need more slots than can be counted.
     TooLarge {
-        /// Keys asked for.
+        /// Keys requested.
         keys: u64,
     },
     /// A filter was to be built from more keys than it has room for.
@@ -181,23 +181,23 @@ pub enum Error {
         /// Keys given.
         keys: u64,
     },
-    /// A key found no room, and nothing has changed: [`Full`], for those who use `?`.
+    /// A key found no room, and nothing has changed: [`Full`], converted by `?`.
     Full,
-    /// Some keys of a slice found no room: [`Refused`], for those who use `?`.
+    /// Some keys of a slice found no room: [`Refused`], converted by `?`.
     Refused(Refused),
-    /// DNA words of this length do not exist: [`KeyFormat::Kmers`](crate::KeyFormat::Kmers).
+    /// DNA words cannot have this length: [`KeyFormat::Kmers`](crate::KeyFormat::Kmers).
     WordLength {
-        /// Letters asked for.
+        /// Letters requested.
         got: u32,
         /// The largest number allowed; the smallest is 1.
         most: u32,
     },
-    /// Values of this width do not exist.
+    /// Values cannot have this width.
     ValueBits {
-        /// Bits asked for.
+        /// Bits requested.
         got: u32,
     },
-    /// A tag for the rate and a value of this width do not fit one slot.
+    /// A tag for this rate and a value of this width do not fit into one slot.
     SlotBits {
         /// Bits of the value.
         value_bits: u32,
@@ -206,26 +206,26 @@ pub enum Error {
     Value {
         /// The value.
         got: u16,
-        /// Bits that the filter has for values.
+        /// Bits that this filter has for a value.
         bits: u32,
     },
     /// The filter has no values.
     NoValues,
-    /// The operating system did not give the memory.
+    /// The operating system could not provide the memory.
     Allocation {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
     },
     /// This kind of filter does not offer the operation.
     Unsupported {
         /// The kind of the filter.
         kind: Kind,
-        /// What was asked of it.
+        /// What it cannot do.
         operation: &'static str,
     },
     /// A growing filter does not offer the operation.
     Growing {
-        /// What was asked of it.
+        /// What it cannot do.
         operation: &'static str,
     },
     /// Two filters cannot be merged because their geometries differ.
@@ -233,48 +233,48 @@ pub enum Error {
         /// What differs, and how.
         what: String,
     },
-    /// Two filters cannot be merged because one of them has no room for both. It has not changed.
+    /// Two filters cannot be merged because the target has no room for both. It has not changed.
     MergeFull {
-        /// Copies that the two hold together.
+        /// Copies in both filters together.
         copies: u64,
-        /// Copies that the filter takes reliably.
+        /// Copies that the target holds reliably.
         room: u64,
-        /// Copies that are too many: those beyond what it takes reliably or, if it takes so many, those that
-        /// found no place.
+        /// The surplus: copies beyond what the target holds reliably or, if there are none, those that found
+        /// no place.
         left_over: u64,
     },
-    /// Bytes that should be a filter are not, or are damaged.
+    /// The bytes are damaged, or are not a filter.
     Corrupt {
         /// The section or the number that is wrong.
         part: &'static str,
-        /// Where it is, in bytes from the begin.
+        /// Its offset in bytes from the start.
         offset: u64,
         /// What is wrong with it.
         what: String,
     },
-    /// Bytes that a later version of this crate has written.
+    /// The bytes were written by a later version of this crate.
     Newer {
-        /// The number that is not known.
+        /// The number that is unknown.
         part: &'static str,
-        /// Where it is, in bytes from the begin.
+        /// Its offset in bytes from the start.
         offset: u64,
         /// What it is.
         what: String,
     },
-    /// Bytes that hold something else than was asked for.
+    /// The bytes hold something other than expected.
     Form {
-        /// What was asked for.
+        /// What was expected.
         expected: &'static str,
         /// What is there.
         got: &'static str,
     },
-    /// The operating system could not do something with a file.
+    /// An operation on a file failed.
     Io {
-        /// What it could not do.
+        /// The operation that failed.
         operation: &'static str,
         /// The file; empty if there is none.
         path: PathBuf,
-        /// What the system says; also the [`source`](core::error::Error::source) of this error.
+        /// The error of the system; also the [`source`](core::error::Error::source) of this one.
         source: SystemError,
     },
 }
@@ -311,7 +311,7 @@ impl fmt::Display for Error {
                 write!(f, "a filter for {keys} keys has more slots than can be counted; ask for fewer keys")
             }
             Self::TooManyKeys { keys } => {
-                write!(f, "the filter has no room for all of the {keys} keys given; plan it for as many")
+                write!(f, "the filter has no room for all of the {keys} keys given; plan it for that many")
             }
             Self::Full => fmt::Display::fmt(&Full, f),
             Self::Refused(refused) => fmt::Display::fmt(refused, f),
@@ -323,27 +323,27 @@ impl fmt::Display for Error {
             }
             Self::SlotBits { value_bits } => write!(
                 f,
-                "a tag for this rate and a value of {value_bits} bits do not fit the 64 bits of a slot; ask \
+                "a tag for this rate and a value of {value_bits} bits do not fit into the 64 bits of a slot; ask \
                  for a higher rate or narrower values"
             ),
             Self::Value { got, bits } => write!(
                 f,
-                "the value {got} does not fit the {bits} bits that this filter has for values; plan it with more, \
+                "the value {got} does not fit into the {bits} bits that this filter has for values; plan more bits, \
                  or store a smaller value"
             ),
             Self::NoValues => {
-                f.write_str("this filter has no values; plan it with Spec::values, of a cuckoo kind")
+                f.write_str("this filter has no values; plan one of a cuckoo kind with Spec::values")
             }
             Self::Allocation { bytes } => write!(
                 f,
-                "the system did not give {bytes} bytes of memory; ask for fewer keys or a higher rate"
+                "the system could not provide {bytes} bytes of memory; ask for fewer keys or a higher rate"
             ),
             Self::Unsupported { kind, operation } => {
                 let other = if kind.is_bloom() { "cuckoo kind, such as sorted" } else { "Bloom kind" };
                 write!(f, "a {kind} filter cannot {operation}; build one of a {other}")
             }
             Self::Growing { operation } => {
-                write!(f, "a growing filter cannot {operation}; build one that does not grow from all keys")
+                write!(f, "a growing filter cannot {operation}; build a non-growing filter from all keys")
             }
             Self::Geometries { what } => write!(
                 f,
@@ -352,12 +352,12 @@ impl fmt::Display for Error {
             ),
             Self::MergeFull { copies, room, left_over } => write!(
                 f,
-                "the filters hold {copies} copies together, and this one takes {room} reliably: {left_over} are \
+                "together the filters hold {copies} copies, but this one reliably takes {room}: {left_over} are \
                  too many, and nothing has changed; merge into a larger filter or a chain"
             ),
             Self::Corrupt { part, offset, what } => write!(
                 f,
-                "damaged, or no filter: {part} at byte {offset}: {what}; take another copy or build the \
+                "damaged, or not a filter: {part} at byte {offset}: {what}; take another copy or build the \
                  filter again"
             ),
             Self::Newer { part, offset, what } => {
@@ -403,7 +403,8 @@ impl From<KindError> for Error {
     }
 }
 
-/// An error of the operating system that can be copied and compared: two are equal if they say the same.
+/// An error of the operating system that can be cloned and compared. Two are equal if their kinds and
+/// messages are.
 #[derive(Clone, Debug)]
 pub struct SystemError(Arc<std::io::Error>);
 

@@ -1,4 +1,4 @@
-//! Sliding windows: which keys were seen of late, in constant memory.
+//! Sliding windows: which keys were seen recently, in constant memory.
 //!
 //! ```text
 //!     newest                                  oldest
@@ -9,23 +9,23 @@
 //!     inserts     the window that is guaranteed: all generations but one
 //! ```
 //!
-//! Keys go to the newest generation; lookups ask all of them. When the newest has had its share of the
-//! window, by number of keys or by the clock, the oldest is emptied. No key is removed by itself, so nothing
-//! is known of keys but their fingerprints, and nothing can be removed wrongly.
+//! Keys go to the newest generation; lookups search all of them. When the newest has received its share of
+//! the window, by number of keys or by the clock, the oldest is emptied. No key is removed individually, so
+//! only fingerprints need to be kept, and nothing can be removed by mistake.
 //!
-//! With G generations the window that is asked for takes G - 1 of them, because the newest may just have
-//! begun. So at the peak G / (G - 1) times as many keys are alive as the window has, and that is what the
-//! memory is planned for: a window planned for the average would be too small whenever more comes than usual.
-//! Each generation may have a part 1/G of the rate: more generations expire more smoothly, with less memory
-//! for keys that are beyond the window, and cost log2 G bits a key and one more table for every lookup.
+//! With G generations, the requested window takes G - 1 of them, because the newest may have only just begun.
+//! At the peak, G / (G - 1) times as many keys are stored as the window has, and the memory is planned for
+//! that: a window planned for the average would be too small whenever traffic is above it. Each generation
+//! gets a share of 1/G of the rate. More generations expire more smoothly and spend less memory on keys
+//! beyond the window, but cost log2 G bits per key and one more table for every lookup.
 //!
 //! # A burst
 //!
-//! A window by the clock does not know how many keys a generation gets. If more come than planned, the
-//! generation grows, as a filter that is [growing](crate::Spec::growing) does, within its part of the rate:
-//! no key is refused, none is lost, the window stays as long as it was, and the memory is given back when the
-//! generation is emptied. Rotating early instead would shorten the window just when most happens, and
-//! refusing would let duplicates through. The price is a bit per key that leaves room in the rate for growth.
+//! A window that goes by the clock does not know how many keys a generation will get. If more arrive than
+//! planned, the generation grows like any [growing](crate::Spec::growing) filter, within its share of the
+//! rate: no key is refused, none is lost, the window keeps its length, and the memory is freed when the
+//! generation is emptied. Rotating early would shorten the window just when it is busiest, and refusing keys
+//! would let duplicates through. The price is one bit per key, which leaves room in the rate for growth.
 
 use std::collections::VecDeque;
 
@@ -37,28 +37,27 @@ use crate::key::{Key, KeyFormat, KeyHash};
 use crate::plan::Geometry;
 use crate::plan::{Given, Spec, check_rate};
 
-/// The most generations.
+/// The maximum number of generations.
 pub(crate) const MOST_GENERATIONS: u32 = 1024;
 
-/// What a window knows of time.
+/// The clock of a window that does not count keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
-    /// The ticks for which a key is found for certain.
+    /// The ticks for which a key is guaranteed to be found.
     pub(crate) ticks: u64,
-    /// When the newest generation began; `None` before the first time is told.
+    /// When the newest generation began; `None` until the time is first set.
     pub(crate) began: Option<u64>,
 }
 
-/// The keys that were seen of late: those of the last so many keys, or of the last so many ticks of a clock
-/// that the caller reads.
+/// The keys seen recently: the last N keys, or those of the last N ticks of a clock that the caller reads.
 ///
 /// # The guarantee
 ///
-/// A key that was [`Stored`](Inserted::Stored) is found as long as it is inside the window: until as many
-/// other keys have been stored, or as many ticks have passed, as the window was made for. It is forgotten at
-/// the latest when G generations have passed, each of which is a part 1/(G - 1) of the window, rounded up to
-/// whole keys or ticks. A key that was [`Seen`](Inserted::Seen) is not stored again, so that its time counts
-/// from when it was stored; [`insert`](Self::insert) begins its time anew.
+/// A key that was [`Stored`](Inserted::Stored) is found while it is inside the window: until the number of
+/// other keys stored, or of ticks passed, reaches the length of the window. It is forgotten after G
+/// generations at the latest, each of which is 1/(G - 1) of the window, rounded up to whole keys or ticks. A
+/// key that was [`Seen`](Inserted::Seen) is not stored again, so its time still counts from when it was
+/// stored; [`insert`](Self::insert) restarts it.
 ///
 /// ```
 /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
@@ -75,25 +74,25 @@ pub(crate) struct Clock {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generations {
-    /// What every generation was planned as.
+    /// The planned geometry of every generation.
     pub(crate) geometry: Geometry,
-    /// The newest first.
+    /// Newest first.
     pub(crate) filters: VecDeque<Filter>,
     pub(crate) clock: Option<Clock>,
 }
 
 impl Generations {
-    /// A window of the last keys, as many as the spec says, in so many generations, 2 to 1024. Memory and
-    /// rate are those of the whole window.
+    /// Creates a window of the last keys, as many as the spec has, in 2 to 1024 generations. Memory and rate
+    /// are those of the whole window.
     pub fn of_keys(spec: &Spec, generations: u32) -> Result<Self, Error> {
         Self::new(spec, generations, None)
     }
 
-    /// A window of the last ticks, in so many generations, 2 to 1024 and at most one more than there are
-    /// ticks. The keys of the spec are those that come in so many ticks at the busiest; if more come, the
-    /// window takes more memory for a while.
+    /// Creates a window of the last `ticks` ticks, in 2 to 1024 generations, at most one more than there are
+    /// ticks. The keys of the spec are the most expected within that many ticks; if more arrive, the window
+    /// takes more memory for a while.
     ///
-    /// What a tick is, is up to the caller, who tells the time with each key or by
+    /// The caller decides what a tick is, and sets the time with each key or by calling
     /// [`advance`](Self::advance).
     ///
     /// ```
@@ -108,7 +107,7 @@ impl Generations {
         if ticks == 0 {
             return Err(Error::NoTicks);
         }
-        // No generation is shorter than a tick: more of them would cost memory and bits, and shorten nothing.
+        // No generation is shorter than a tick: more of them would cost memory and bits for nothing.
         let most = u32::try_from(ticks.saturating_add(1))
             .map_or(MOST_GENERATIONS, |most| most.min(MOST_GENERATIONS));
         if generations > most {
@@ -122,7 +121,7 @@ impl Generations {
             return Err(Error::Generations { got: generations, most: MOST_GENERATIONS });
         }
         let (count, part) = (u64::from(generations), f64::from(generations));
-        // The keys of one generation at the busiest: by the clock, those of the ticks that it really has.
+        // The most keys expected in one generation: with a clock, those of the ticks that it really spans.
         let share = |keys: u64| match clock {
             None => keys.div_ceil(count - 1),
             Some(clock) => scaled(keys, clock.ticks.div_ceil(count - 1), clock.ticks, u128::div_ceil),
@@ -141,14 +140,14 @@ impl Generations {
         Ok(Self { geometry, filters: filters.collect::<Result<_, _>>()?, clock })
     }
 
-    /// Stores a key unless it was seen within the window, and says which. By number of keys, this begins a
-    /// new generation whenever the newest is full.
+    /// Stores a key unless it was seen within the window, and returns which of the two it did. A window that
+    /// counts keys begins a new generation whenever the newest is full.
     ///
-    /// A window refuses a key only if the system has no memory, or a hash no bits, for a burst, and then
-    /// nothing has changed.
+    /// A window refuses a key only if a burst exhausts the memory of the system or the bits of a hash. Then
+    /// nothing changes.
     pub fn insert_unique<K: Key + ?Sized>(&mut self, key: &K) -> Result<Inserted, Full> {
         let hash = key.key_hash(self.filters[0].hasher());
-        // The newest generation is looked at when the key is stored there.
+        // The newest generation is searched when the key is stored there.
         if self.filters.iter().skip(1).any(|generation| generation.contains(&hash)) {
             return Ok(Inserted::Seen);
         }
@@ -161,13 +160,14 @@ impl Generations {
         self.filters[0].insert_unique(&hash)
     }
 
-    /// Tells the time, then stores a key unless it was seen within the window.
+    /// Sets the time, then stores a key unless it was seen within the window.
     pub fn insert_unique_at<K: Key + ?Sized>(&mut self, key: &K, now: u64) -> Result<Inserted, Full> {
         self.advance(now);
         self.insert_unique(key)
     }
 
-    /// Does the same for every key of a slice, and says in the order of the keys what became of each.
+    /// Stores every key of a slice that was not seen within the window; returns the outcome of each key, in
+    /// order.
     ///
     /// ```
     /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
@@ -188,8 +188,7 @@ impl Generations {
                 answers.push(self.insert_unique(&now[0]));
                 continue;
             }
-            // Many keys at a time are looked up in the older generations; those that are unknown there go to the
-            // newest.
+            // A whole chunk is looked up in the older generations; keys not found there go to the newest.
             let hasher = self.filters[0].hasher();
             hashes.clear();
             hashes.extend(now.iter().map(|key| -> KeyHash { key.key_hash(hasher) }));
@@ -208,8 +207,7 @@ impl Generations {
         answers
     }
 
-    /// Stores a key, or begins its time anew: afterwards it is found for a whole window, even if it was seen
-    /// before.
+    /// Stores a key, or restarts its time: it is then found for a whole window, even if it was seen before.
     ///
     /// ```
     /// use malkoha::{Generations, Spec};
@@ -239,7 +237,7 @@ impl Generations {
         self.filters.iter().any(|generation| generation.contains(&hash))
     }
 
-    /// Answers for every key of a slice, in order.
+    /// Looks up every key of a slice; returns the answers in order.
     #[must_use]
     pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut answers = vec![false; keys.len()];
@@ -247,7 +245,7 @@ impl Generations {
         answers
     }
 
-    /// Answers for every key of a slice into a slice of equal length.
+    /// Looks up every key of a slice; writes the answers to a slice of equal length.
     ///
     /// # Panics
     ///
@@ -259,22 +257,22 @@ impl Generations {
         });
     }
 
-    /// Keys that the newest generation takes before, counting keys, it has its share of the window.
+    /// The number of keys that the newest generation can take before a window that counts keys rotates.
     fn room(&self) -> u64 {
         if self.clock.is_some() { u64::MAX } else { chain::room(&self.filters[0]) }
     }
 
-    /// Forgets the oldest generation and begins a new one. Windows do this by themselves; whoever calls it
-    /// makes the window shorter.
+    /// Forgets the oldest generation and begins a new one. Windows do this on their own; calling it makes the
+    /// window shorter.
     pub fn rotate(&mut self) {
-        // It was the oldest and is the newest now: emptied, its memory can be used again.
+        // The oldest is emptied and becomes the newest, so its memory is reused.
         self.filters.rotate_right(1);
         self.filters[0].clear();
     }
 
-    /// Tells the time, in ticks, to a window that goes by the clock: what is older than the window is
-    /// forgotten. A time before one that was told already changes nothing, and neither does any for a window
-    /// that counts keys.
+    /// Sets the time, in ticks, of a window that goes by the clock, and forgets what is older than the
+    /// window. A time before one already set changes nothing, and neither does any time for a window that
+    /// counts keys.
     pub fn advance(&mut self, now: u64) {
         let span = self.ticks_per_generation();
         let Some(clock) = &mut self.clock else { return };
@@ -286,12 +284,12 @@ impl Generations {
         }
     }
 
-    /// The ticks of one generation; 1 for windows that have no clock.
+    /// The ticks of one generation; 1 for windows without a clock.
     fn ticks_per_generation(&self) -> u64 {
         self.clock.map_or(1, |clock| clock.ticks.div_ceil(self.filters.len() as u64 - 1))
     }
 
-    /// Forgets everything, and the time.
+    /// Forgets all keys and the time.
     pub fn clear(&mut self) {
         self.filters.iter_mut().for_each(Filter::clear);
         if let Some(clock) = &mut self.clock {
@@ -299,7 +297,8 @@ impl Generations {
         }
     }
 
-    /// The keys that the window is planned for: as many as are found for certain if it counts keys.
+    /// The number of keys that the window is planned for. If it counts keys, that many are guaranteed to be
+    /// found.
     #[must_use]
     pub fn keys(&self) -> u64 {
         let keys = self.geometry.keys();
@@ -309,31 +308,31 @@ impl Generations {
         }
     }
 
-    /// The ticks for which a key is found for certain; `None` if the window counts keys.
+    /// The ticks for which a key is guaranteed to be found; `None` if the window counts keys.
     #[must_use]
     pub fn ticks(&self) -> Option<u64> {
         self.clock.map(|clock| clock.ticks)
     }
 
-    /// The rate that is promised: among so many new keys one is said to have been seen.
+    /// The promised rate: the fraction of new keys that may be reported as seen.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.geometry.rate() * self.filters.len() as f64
     }
 
-    /// What its keys are, as its maker says.
+    /// The declared format of the keys.
     #[must_use]
     pub fn key_format(&self) -> KeyFormat {
         self.geometry.key_format()
     }
 
-    /// The generations, the newest first.
+    /// The generations, newest first.
     #[must_use]
     pub fn generations(&self) -> impl ExactSizeIterator<Item = &Filter> {
         self.filters.iter()
     }
 
-    /// The number of keys that are stored, those included that are beyond the window and not yet forgotten.
+    /// The number of stored keys, including those beyond the window that are not yet forgotten.
     #[must_use]
     pub fn len(&self) -> u64 {
         saturating_sum(self.filters.iter().map(Filter::len))
@@ -345,8 +344,9 @@ impl Generations {
         self.len() == 0
     }
 
-    /// Facts about the window at this moment. The head-room is what the newest generation still takes as
-    /// planned, and the level is full while there is a burst; the generations have stats of their own.
+    /// Returns statistics of the window at this moment. The head-room is the number of planned keys that the
+    /// newest generation can still take, and the level is full during a burst. Each generation has its own
+    /// statistics.
     ///
     /// ```
     /// use malkoha::{Generations, Level, Spec};
@@ -368,7 +368,7 @@ impl Generations {
     }
 }
 
-/// A number times `times` over `over`, rounded as `divide` does; the largest number if that is less.
+/// `number * times / over`, rounded by `divide` and capped at `u64::MAX`.
 fn scaled(number: u64, times: u64, over: u64, divide: impl Fn(u128, u128) -> u128) -> u64 {
     let product = u128::from(number) * u128::from(times);
     u64::try_from(divide(product, over.into())).unwrap_or(u64::MAX)
@@ -391,8 +391,8 @@ mod tests {
         assert_eq!((window.len(), window.stats().memory_bytes), (0, planned));
     }
 
-    /// Generations are whole ticks: where these do not divide the window, each has more than its part of the
-    /// keys.
+    /// Generations span whole ticks: where these do not divide the window evenly, each gets more than its
+    /// share of the keys.
     #[test]
     fn windows_are_planned_for_the_ticks_that_generations_have() {
         for (ticks, generations, each) in [(60, 4, 400), (4, 4, 600), (1, 2, 1200), (3, 4, 400), (7, 4, 515)]
@@ -401,7 +401,7 @@ mod tests {
             assert_eq!(window.geometry.keys(), each, "{ticks} ticks in {generations} generations");
             assert!((1200..1203).contains(&window.keys()), "{}", window.keys());
             let planned = window.stats().memory_bytes;
-            // As busy as was said, for many windows: nothing grows, and no more is alive than was planned.
+            // As busy as planned, for many windows: nothing grows, and no more keys are stored than planned.
             for tick in 0..10 * ticks {
                 window.advance(tick);
                 for key in 0..1200 / ticks {
@@ -422,7 +422,7 @@ mod tests {
         let counters: Vec<_> = window.filters.iter().map(Filter::counters).collect();
         let walks: u64 = counters.iter().map(|one| one.walks).sum();
         let steps: u64 = counters.iter().map(|one| one.steps).sum();
-        assert!(walks > 0 && counters[0].walks < counters[1].walks, "the newest has begun only");
+        assert!(walks > 0 && counters[0].walks < counters[1].walks, "the newest has only begun");
         assert_eq!(window.stats().steps_mean, steps as f64 / walks as f64);
     }
 

@@ -3,10 +3,11 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// The most candidate blocks of a key.
+/// The maximum number of candidate blocks per key.
 pub(crate) const MOST_CHOICES: u8 = 4;
 
-/// Which filter. The number in brackets is l, the slots of a place; for `Blocked` it is c, the choices.
+/// The kind of a filter. The number in brackets is l, the slots per place; for `Blocked` it is c, the
+/// choices.
 ///
 /// | kind | other place | places | size | source |
 /// | --- | --- | --- | --- | --- |
@@ -19,7 +20,7 @@ pub(crate) const MOST_CHOICES: u8 = 4;
 /// | `Bloom` | bits anywhere | none | any | Bloom 1970 |
 /// | `Blocked(c)` | bits in one of c blocks of 512 | none | any | Putze et al. 2007; Schmitz, Zentgraf, Rahmann 2025 |
 ///
-/// A kind is written and read as text, with l behind a colon:
+/// A kind can be written and parsed as text, with the number after a colon:
 ///
 /// ```
 /// use malkoha::Kind;
@@ -32,7 +33,7 @@ pub(crate) const MOST_CHOICES: u8 = 4;
 pub enum Kind {
     /// The filter of Fan et al.: buckets of l slots, a power of two of them.
     Classic(u8),
-    /// The filter of Fan et al. with sorted buckets of 4, which saves one bit a slot.
+    /// The filter of Fan et al. with sorted buckets of 4, which saves one bit per slot.
     SemiSorted,
     /// Eppstein's filter: the fingerprint itself is the distance, in subtables that each have a stash.
     Simplified(u8),
@@ -49,7 +50,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// One of each kind, with the slots and choices that are asked for most: those that tables show and that
+    /// All kinds with their most common slots and choices: those that tables show and that
     /// [`Spec::recommend`](crate::Spec::recommend) chooses from.
     pub const USUAL: &'static [Self] = &[
         Self::Classic(4),
@@ -66,7 +67,7 @@ impl Kind {
         Self::Blocked(3),
     ];
 
-    /// One of every kind and every l and c, for tests and tables that go through all of them.
+    /// Every kind with every l and c, for tests and tables that cover all of them.
     ///
     /// ```
     /// assert_eq!(malkoha::Kind::all().count(), 34);
@@ -75,7 +76,7 @@ impl Kind {
         Self::cuckoos().chain(Self::blooms())
     }
 
-    /// One of every cuckoo kind and every l: those that remove and count.
+    /// Every cuckoo kind with every l: those that can remove and count.
     pub fn cuckoos() -> impl Iterator<Item = Self> {
         let buckets = |make: fn(u8) -> Self| (1..=8).map(make);
         buckets(Self::Classic)
@@ -86,12 +87,12 @@ impl Kind {
             .chain([Self::Sorted])
     }
 
-    /// One of every Bloom kind and every c: those that are never full.
+    /// Every Bloom kind with every c: those that are never full.
     pub fn blooms() -> impl Iterator<Item = Self> {
         core::iter::once(Self::Bloom).chain((1..=MOST_CHOICES).map(Self::Blocked))
     }
 
-    /// The word for this kind, without the slots.
+    /// The name of this kind, without the number.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -106,7 +107,7 @@ impl Kind {
         }
     }
 
-    /// The slots of a place; 0 for Bloom kinds, which have none.
+    /// The slots per place; 0 for Bloom kinds, which have none.
     #[must_use]
     pub const fn slots_per_place(self) -> u8 {
         match self {
@@ -122,25 +123,25 @@ impl Kind {
         matches!(self, Self::Bloom | Self::Blocked(_))
     }
 
-    /// Whether the other place is a signed offset away, so that a slot says on which side its key is.
+    /// Whether the other place is a signed offset away, so that a slot stores the side of its key.
     #[must_use]
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::Flexible(_) | Self::Windowed(_) | Self::Sorted)
     }
 
-    /// Whether places are windows that overlap, so that a slot says which slot of its window it is.
+    /// Whether places are overlapping windows, so that a slot stores its rank in its window.
     #[must_use]
     pub const fn is_windowed(self) -> bool {
         matches!(self, Self::Windowed(_))
     }
 
-    /// Whether buckets are stored sorted, which saves one bit a slot.
+    /// Whether buckets are stored sorted, which saves one bit per slot.
     #[must_use]
     pub const fn is_sorted(self) -> bool {
         matches!(self, Self::SemiSorted | Self::Sorted)
     }
 
-    /// Refuses numbers of slots or choices that the kind does not have.
+    /// Refuses numbers of slots or choices that this kind cannot have.
     pub(crate) const fn check(self) -> Result<(), KindError> {
         if let Self::Blocked(c) = self
             && (c < 1 || c > MOST_CHOICES)
@@ -169,8 +170,8 @@ impl fmt::Display for Kind {
 impl FromStr for Kind {
     type Err = KindError;
 
-    /// Reads `classic`, `semisorted`, `simplified`, `flexible`, `windowed`, `sorted`, `bloom` or `blocked`;
-    /// the number behind a colon may be left out and is then 4 slots, for windows 2, for blocks 1 choice.
+    /// Parses `classic`, `semisorted`, `simplified`, `flexible`, `windowed`, `sorted`, `bloom` or `blocked`.
+    /// The number after a colon is optional: the default is 4 slots, 2 for windows, and 1 choice for blocks.
     fn from_str(text: &str) -> Result<Self, KindError> {
         let unknown = || KindError::Unknown { got: text.to_owned() };
         let (name, slots) = match text.split_once(':') {
@@ -192,16 +193,16 @@ impl FromStr for Kind {
     }
 }
 
-/// How the bits of a key lie in its block.
+/// How the bits of a key are distributed in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Pattern {
-    /// Independent bits, of which some may coincide: section 3.3 of the paper.
+    /// Independent bits, some of which may coincide: section 3.3 of the paper.
     Random,
     /// Distinct bits, any set of them: section 3.3 and appendix B of the paper.
     Distinct,
-    /// As many independent bits in each of the eight words of a block: 8, 16, 24 or 32 in all. Only for one
-    /// choice, and a waste below k = 6.
+    /// The same number of independent bits in each of the eight words of a block: 8, 16, 24 or 32 in all.
+    /// Only for one choice, and wasteful below k = 6.
     Spread,
 }
 
@@ -215,29 +216,29 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// A kind of filter that does not exist.
+/// Why a kind of filter does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KindError {
-    /// The kind does not exist with this number of slots per place.
+    /// The kind cannot have this number of slots per place.
     SlotsPerPlace {
-        /// What was asked for.
+        /// The kind requested.
         kind: Kind,
         /// The smallest number allowed.
         least: u8,
         /// The largest number allowed.
         most: u8,
     },
-    /// The kind does not exist with this number of candidate blocks.
+    /// The kind cannot have this number of candidate blocks.
     Choices {
-        /// What was asked for.
+        /// The kind requested.
         kind: Kind,
         /// The largest number allowed; the smallest is 1.
         most: u8,
     },
-    /// The text names no kind.
+    /// The text is not the name of a kind.
     Unknown {
-        /// What was written.
+        /// The text.
         got: String,
     },
 }
@@ -252,7 +253,7 @@ impl fmt::Display for KindError {
             Self::Unknown { got } => write!(
                 f,
                 "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, sorted, \
-                 bloom or blocked, with slots per place or choices behind a colon where they vary, as in windowed:2 \
+                 bloom or blocked, with slots per place or choices after a colon where they vary, as in windowed:2 \
                  or blocked:3"
             ),
         }

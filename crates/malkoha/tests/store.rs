@@ -166,12 +166,12 @@ fn errors_say_what_where_and_what_to_do() {
     let refused = |bytes: &[u8]| Filter::from_bytes(bytes).unwrap_err().to_string();
     assert_eq!(
         refused(b"some text, long enough to be taken for something else"),
-        "damaged, or no filter: magic at byte 0: these are not the bytes of a filter; take another copy or build the \
+        "damaged, or not a filter: magic at byte 0: these are not the bytes of a filter; take another copy or build the \
          filter again"
     );
     assert_eq!(
         refused(&bytes[..100]),
-        "damaged, or no filter: header at byte 100: the bytes end here, 412 too few; take another copy or build the \
+        "damaged, or not a filter: header at byte 100: the bytes end here, 412 too few; take another copy or build the \
          filter again"
     );
     let mut newer = bytes.clone();
@@ -183,7 +183,7 @@ fn errors_say_what_where_and_what_to_do() {
     );
     let mut flipped = bytes.clone();
     flipped[600] ^= 4;
-    assert!(refused(&flipped).starts_with("damaged, or no filter: table at byte 512: its checksum is 0x"));
+    assert!(refused(&flipped).starts_with("damaged, or not a filter: table at byte 512: its checksum is 0x"));
 }
 
 #[test]
