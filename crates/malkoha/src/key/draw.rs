@@ -8,8 +8,8 @@
 //!   rest x fingerprints  = fingerprint . rest'
 //! ```
 //!
-//! This works for any number of choices, powers of two or not, and costs one multiplication a draw (two in vectors). The pair
-//! (place, fingerprint) is the whole part of hash x places x fingerprints / 2^64, so 64 bits carry it as long
+//! This works for any number of choices, powers of two or not, and costs one multiplication per draw (two in vectors).
+//! The pair (place, fingerprint) is the whole part of hash x places x fingerprints / 2^64, so 64 bits carry it as long
 //! as the product of the numbers of choices is at most 2^64.
 
 /// Draws a number below `choices`; returns it and the rest of the fraction.
@@ -26,7 +26,7 @@ pub(crate) const fn last_draw(fraction: u64, choices: u64) -> u64 {
     draw(fraction, choices).0
 }
 
-/// How draws are multiplied out. All ways give the same.
+/// How draws are multiplied out. All implementations give the same results.
 pub trait Multiply {
     /// [`draw`].
     fn draw(fraction: u64, choices: u64) -> (u64, u64);
@@ -48,7 +48,7 @@ impl Multiply for Whole {
     }
 }
 
-/// In two products of 64 bits, which vectors have, among as many choices as [`are_narrow`] allows.
+/// In two products of 64 bits, which vectors have, among numbers of choices that [`are_narrow`] allows.
 #[cfg(any(target_arch = "x86_64", test))]
 pub(crate) struct Narrow;
 
@@ -56,8 +56,8 @@ pub(crate) struct Narrow;
 impl Multiply for Narrow {
     #[inline(always)]
     fn draw(fraction: u64, choices: u64) -> (u64, u64) {
-        debug_assert!(choices <= LOWER, "whoever draws has asked whether the choices are narrow");
-        // The mask does nothing but tell the compiler that there is no upper half.
+        debug_assert!(choices <= LOWER, "the caller has checked that the choices are narrow");
+        // The mask only tells the compiler that there is no upper half.
         let choices = choices & LOWER;
         let (upper, lower) = ((fraction >> 32) * choices, (fraction & LOWER) * choices);
         ((upper + (lower >> 32)) >> 32, (upper << 32).wrapping_add(lower))
@@ -75,9 +75,9 @@ pub(crate) fn are_narrow(choices: &[u64]) -> bool {
 /// The smallest fraction from which successive draws give these numbers, each with the choices it was drawn
 /// from.
 ///
-/// The draws together are one draw of `number` among the product of all choices, and the smallest fraction
-/// with fraction x product >= number is what is sought: the product is at most 2^64, so that it stays below
-/// the next number.
+/// The draws together are one draw of `number` among the product of all choices. The result is the smallest
+/// fraction with fraction x product >= number. It stays below the next number because the product is at most
+/// 2^64.
 pub(crate) fn undraw(draws: &[(u64, u64)]) -> u64 {
     let (mut number, mut product) = (0u128, 1u128);
     for &(drawn, choices) in draws {

@@ -1,12 +1,12 @@
-//! `KeyFormat`: what the maker of a filter says of its keys.
+//! `KeyFormat`: the declared format of a filter's keys.
 
 use core::fmt;
 
-/// What the keys of a filter are, as its maker says.
+/// The declared format of a filter's keys.
 ///
-/// A filter takes any [`Key`](crate::Key) whatever its key format is, and hashes it as always. The format is
-/// for those who get the filter as a file and their keys as text or bytes: it tells them how to turn these into
-/// the keys that were stored.
+/// A filter takes any [`Key`](crate::Key), whatever its key format, and hashes it as always. The format is for programs
+/// that read the filter from a file and have keys as text or bytes: it tells them how to turn these into the keys that
+/// were stored.
 ///
 /// ```
 /// use malkoha::{Filter, KeyFormat, Spec};
@@ -19,27 +19,27 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyFormat {
-    /// Nothing is said.
+    /// Nothing is declared.
     #[default]
     Any,
     /// Strings of bytes, hashed as such: lines, names, whole sequences.
     Bytes,
     /// Integers of 8 bytes, hashed by value.
     U64,
-    /// DNA words of k letters, each as the smaller of itself and its reverse complement. Up to 31 letters are
-    /// hashed as the number that they make, two bits each: A 0, C 1, G 2, T 3, the first letter highest. Longer
-    /// words are hashed as their letters in upper case.
+    /// DNA words of k letters, each as the smaller of itself and its reverse complement. Up to 31 letters are hashed as
+    /// the number they form, two bits each: A 0, C 1, G 2, T 3, the first letter highest. Longer words are hashed as
+    /// their letters in upper case.
     Kmers {
-        /// The letters of a word, 1 to [`MOST_K`](KeyFormat::MOST_K).
+        /// The number of letters in a word, 1 to [`MOST_K`](KeyFormat::MOST_K).
         k: u32,
     },
 }
 
 impl KeyFormat {
-    /// The longest DNA words.
+    /// The most letters in a DNA word.
     pub const MOST_K: u32 = 4096;
 
-    /// The word for this format, without k.
+    /// The name of this format, without k.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,13 +50,13 @@ impl KeyFormat {
         }
     }
 
-    /// Whether there are such keys.
+    /// Whether such keys can exist.
     pub(crate) const fn is_possible(self) -> bool {
         !matches!(self, Self::Kmers { k } if k == 0 || k > Self::MOST_K)
     }
 
-    /// The format of the keys of two filters that are put together; `None` if they differ. Where one says
-    /// nothing, the other one's word counts.
+    /// The key format of two filters combined; `None` if they differ. If one declares nothing, the other's
+    /// format is taken.
     pub(crate) fn united(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Any, said) | (said, Self::Any) => Some(said),
@@ -65,7 +65,7 @@ impl KeyFormat {
     }
 }
 
-/// The name, with k behind a colon: `kmers:31`.
+/// The name, with k after a colon: `kmers:31`.
 impl fmt::Display for KeyFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -3,7 +3,7 @@
 //! Equal keys have equal hashes on every platform and in every version: what a key hashes to is part of the
 //! format. Bytes and strings go through XXH3-64 with a seed; integers go by value through a seeded bijection
 //! of the 64-bit numbers, so that two different integers never share a hash; a [`KeyHash`] made by the caller
-//! is taken as it is. `docs/DESIGN.md`, "Hash", says why these; the test vectors below pin them.
+//! is taken as it is. `docs/DESIGN.md`, "Hash", explains the choice; the test vectors below pin it.
 
 pub(crate) mod draw;
 mod format;
@@ -18,8 +18,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The 64 seeded bits of a key, from which its places and its fingerprint are drawn.
 ///
-/// Whoever has good 64-bit hashes already can use them as keys: they are taken as they are, without the seed.
-/// All 64 bits must be well mixed.
+/// If you already have good 64-bit hashes, you can use them as keys. They are taken as they are, without the
+/// seed, so all 64 bits must be well mixed.
 ///
 /// ```
 /// use malkoha::{KeyHash, Spec};
@@ -32,7 +32,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub struct KeyHash(u64);
 
 impl KeyHash {
-    /// Takes 64 bits that are already a good hash of a key.
+    /// Wraps 64 bits that are already a good hash of a key.
     #[must_use]
     #[inline(always)]
     pub const fn from_raw(bits: u64) -> Self {
@@ -47,7 +47,7 @@ impl KeyHash {
     }
 }
 
-/// Which hash made the bits of a filter. Filters can only be read or merged under the hash that filled them.
+/// The hash function of a filter. A filter can only be read or merged under the one that filled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HashId {
@@ -67,23 +67,23 @@ pub enum HashId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHasher {
     seed: u64,
-    /// Two words made from the seed; the second enters between the rounds, so that another seed is more than
-    /// another numbering of the keys.
+    /// Two words derived from the seed. The second enters between the rounds, so that a different seed does
+    /// more than renumber the keys.
     before: u64,
     between: u64,
-    /// The factors of the two rounds, always the same. In memory they take no register of a CPU, which are what a lookup
-    /// runs out of first (`docs/DESIGN.md`).
+    /// The constant factors of the two rounds. Kept in memory, they occupy no CPU registers, which a lookup runs out of
+    /// first (`docs/DESIGN.md`).
     factors: [u64; 2],
 }
 
-/// What numbers are multiplied by when they are mixed.
+/// The factors that mix numbers.
 const FACTORS: [u64; 2] = [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
 
 impl KeyHasher {
-    /// The hash that this type computes.
+    /// The hash function that this type computes.
     pub const ID: HashId = HashId::Xxh3Mix;
 
-    /// A hasher with a given seed.
+    /// Creates a hasher with this seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         let before = mix(seed.wrapping_add(0x9E37_79B9_7F4A_7C15));
@@ -91,7 +91,7 @@ impl KeyHasher {
         Self { seed, before, between, factors: FACTORS }
     }
 
-    /// A hasher with a seed that nobody can foresee, drawn from the operating system.
+    /// Creates a hasher with an unpredictable seed from the operating system.
     ///
     /// ```
     /// # use malkoha::KeyHasher;
@@ -125,7 +125,7 @@ impl KeyHasher {
         KeyHash(z ^ (z >> 32))
     }
 
-    /// The hash of an integer outside 0 to 2^64: its sign and its upper half choose another seed.
+    /// The hash of an integer outside 0 to 2^64: its sign and its upper half select another seed.
     #[inline]
     const fn wide(&self, negative: bool, magnitude: u128) -> KeyHash {
         let upper = Self::new(self.seed ^ 0xD6E8_FEB8_6659_FD93).number((magnitude >> 64) as u64);
@@ -144,7 +144,7 @@ pub(crate) const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Something that can be put into a filter.
+/// Something that can be stored in a filter.
 ///
 /// Bytes and text are equal if their bytes are; integers of all types are equal if their values are. Text and
 /// integers are different keys: `"5"` is not `5`.
@@ -172,7 +172,7 @@ pub trait Key {
     /// The hash of this key under the hasher's seed.
     fn key_hash(&self, hasher: &KeyHasher) -> KeyHash;
 
-    /// The keys as numbers, if that is what they are: a filter hashes those while it waits for memory, or in vectors.
+    /// The keys as numbers, if that is what they are. Filters hash numbers in vectors, or while they wait for memory.
     #[doc(hidden)]
     fn as_numbers(keys: &[Self]) -> Option<&[u64]>
     where
