@@ -1,6 +1,6 @@
-//! Counts: of what happened to a filter, and of numbers that may come from files.
+//! Counters of events, and sums of numbers that may come from files.
 
-/// Counts of what happened since the filter was made; not part of its content.
+/// Counts of events since the filter was created; not part of its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) failures: u64,
@@ -16,7 +16,7 @@ impl Counters {
         self.most_steps = self.most_steps.max(steps);
     }
 
-    /// Steps per insert that had to walk.
+    /// The mean number of steps per insert that had to walk.
     pub(crate) fn steps_mean(&self) -> f64 {
         self.steps as f64 / self.walks.max(1) as f64
     }
@@ -29,8 +29,8 @@ impl Counters {
     }
 }
 
-/// The sum of these numbers, or the largest number if that is less: numbers that an enemy wrote may each be
-/// possible and their sum not.
+/// The sum of these numbers, capped at `u64::MAX`: numbers from an attacker may each be valid but overflow
+/// together.
 pub(crate) fn saturating_sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, u64::saturating_add)
 }

@@ -1,4 +1,4 @@
-//! What can be read off the set bits of a filter.
+//! `Fill`: what the set bits of a filter show.
 
 /// The set bits of a Bloom filter, and what follows from them.
 ///
@@ -13,16 +13,16 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fill {
-    /// Bits that are set.
+    /// The number of set bits.
     pub set: u64,
-    /// Bits.
+    /// The number of all bits.
     pub bits: u64,
-    /// The rate of false positives that these bits have, whichever keys set them.
+    /// The rate that follows from these bits, whichever keys set them.
     pub rate: f64,
 }
 
 impl Fill {
-    /// Set bits over bits.
+    /// The share of bits that are set.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.set as f64 / self.bits as f64

@@ -6,15 +6,15 @@ use crate::key::{Key, KeyHash, KeyHasher};
 
 use super::threads;
 
-/// Keys that are hashed before something is done with the first of them: their hashes stay in the cache.
+/// The number of keys hashed before the first of them is used; their hashes stay in the cache.
 pub(crate) const CHUNK: usize = 2048;
 
-/// Keys that are hashed at a time where several threads do it.
+/// The number of keys hashed at a time by several threads.
 const SHARED_CHUNK: usize = 1 << 18;
 
-/// A slice of keys of any type: code that works with many keys is compiled once for all types.
+/// A slice of keys of any type, so that code for many keys is compiled once for all types.
 trait Hashes {
-    /// Hashes the keys from an index on, as many as there is room for.
+    /// Hashes the keys from index `from` on, as many as fit into `hashes`.
     fn hash(&self, from: usize, hashes: &mut [KeyHash]);
 }
 
@@ -29,12 +29,12 @@ impl<K: Key> Hashes for Slice<'_, K> {
     }
 }
 
-/// Keys to be hashed by whoever holds this, each with a value if there are values.
+/// Keys to be hashed by the holder of this share, each with a value if there are values.
 #[derive(Clone)]
 pub(crate) struct Share<'a> {
     keys: &'a dyn Hashes,
     range: Range<usize>,
-    /// As many values as there are keys in all, or none.
+    /// One value for each key of the whole slice, or none.
     values: &'a [u16],
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Many<'a> {
 }
 
 impl Many<'_> {
-    /// Runs `act` with these keys, which any thread may hash. Values are as many as keys, or none.
+    /// Runs `act` with these keys, which any thread may hash. There is one value per key, or none.
     pub(crate) fn shared<K: Key + Sync, T>(
         (keys, values): (&[K], &[u16]),
         hasher: &KeyHasher,
@@ -94,7 +94,7 @@ impl Many<'_> {
         !self.all.values.is_empty()
     }
 
-    /// Those of these keys that have these indices.
+    /// The keys at these indices.
     pub(crate) fn part(&self, part: Range<usize>) -> Self {
         let first = self.all.range.start;
         Self { all: Share { range: first + part.start..first + part.end, ..self.all.clone() }, ..*self }
@@ -108,7 +108,7 @@ impl Many<'_> {
         self.all.each_chunk(act)
     }
 
-    /// The same, with keys that are hashed on so many threads if any thread may hash them.
+    /// The same, with keys hashed on `threads` threads if any thread may hash them.
     pub(crate) fn each_chunk_on<E>(
         &self,
         threads: usize,
@@ -131,8 +131,8 @@ impl Many<'_> {
         Ok(())
     }
 
-    /// Hands out shares of so many keys, the first ones first, each with one of `items`, on so many threads if any
-    /// thread may hash them.
+    /// Hands out shares of `size` keys in order, each with one of `items`, on `threads` threads if any thread may hash
+    /// them.
     pub(crate) fn share_out<T: Send>(
         &self,
         size: usize,

@@ -1,6 +1,6 @@
 //! Keys as hashes, a row at a time.
 //!
-//! Integers are hashed here, for which a CPU has vectors, by one body of code that all filters share.
+//! Integers are hashed here, in vectors where the CPU has them, by one body of code that all filters share.
 
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::key::{KeyHash, KeyHasher};
@@ -11,7 +11,7 @@ pub(crate) use crate::bits::words::ROW;
 #[derive(Clone, Copy)]
 pub(crate) enum Keys<'a> {
     Hashes(&'a [KeyHash]),
-    /// Integers, and what hashes them.
+    /// Integers and their hasher.
     Numbers(&'a [u64], &'a KeyHasher),
 }
 
@@ -31,8 +31,8 @@ impl Keys<'_> {
         }
     }
 
-    /// The hashes of the row with this number, and how many there are; at the end fewer than a row, and then others
-    /// behind them.
+    /// Puts the hashes of the row with this number into `row`; returns how many there are. The last row may have fewer,
+    /// and leaves the rest of `row` unchanged.
     pub(crate) fn row(&self, number: usize, cpu: Cpu, row: &mut [KeyHash; ROW]) -> usize {
         let (begin, end) = (self.len().min(number * ROW), self.len().min((number + 1) * ROW));
         match self {

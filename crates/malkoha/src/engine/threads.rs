@@ -1,4 +1,5 @@
-//! Work on a whole table, divided among threads. Where the system gives no thread, the caller's does it all.
+//! Work on a whole table, divided among threads. If the system provides no threads, the calling thread does
+//! it all.
 
 use core::ops::Range;
 use std::num::NonZero;
@@ -6,26 +7,26 @@ use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
-/// Slots, buckets or words that are worth a thread of their own: some hundred microseconds of work
+/// The fewest slots, buckets or words that are worth a thread: a few hundred microseconds of work
 /// (`malkoha-bench store`).
 const FEWEST: u64 = 1 << 20;
 
-/// Threads beyond which the memory has no more to give.
+/// The most threads that help; beyond them, memory is the limit.
 const MOST_THREADS: u64 = 16;
 
-/// Does `work` for shares of a range from 0 on, one for each processor if there is enough of it, and returns what
-/// it gave in order. Shares begin at multiples of `step`.
+/// Runs `work` on shares of the range `0..len`, one for each processor if there is enough to do; returns the results in
+/// order. Shares begin at multiples of `step`.
 pub(crate) fn for_shares<T: Send>(len: u64, step: u64, work: impl Fn(Range<u64>) -> T + Sync) -> Vec<T> {
     let most = (len / FEWEST).min(MOST_THREADS);
     if most < 2 {
-        // How many processors there are is not even asked: the answer is in files of the system.
+        // The number of processors is not even queried: that reads files of the system.
         return vec![work(0..len)];
     }
     let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
     in_shares(len, step, most.min(processors), work)
 }
 
-/// The same in as many shares.
+/// The same in this number of shares.
 fn in_shares<T: Send>(len: u64, step: u64, shares: u64, work: impl Fn(Range<u64>) -> T + Sync) -> Vec<T> {
     let size = len.div_ceil(shares).next_multiple_of(step);
     let share = |i: u64| (i * size).min(len)..((i + 1) * size).min(len);
@@ -40,10 +41,10 @@ fn in_shares<T: Send>(len: u64, step: u64, shares: u64, work: impl Fn(Range<u64>
     })
 }
 
-/// Does `work` for each item, on so many threads.
+/// Runs `work` on each item, on `threads` threads.
 pub(crate) fn for_each<T>(items: impl Iterator<Item = T> + Send, threads: usize, work: impl Fn(T) + Sync) {
     let queue = Mutex::new(items);
-    let next = || queue.lock().expect("nobody panics with it").next();
+    let next = || queue.lock().expect("no thread panics while it holds this").next();
     let run = || {
         while let Some(item) = next() {
             work(item);
@@ -56,7 +57,7 @@ pub(crate) fn for_each<T>(items: impl Iterator<Item = T> + Send, threads: usize,
     });
 }
 
-/// Does `beside` on another thread while this one does `here`; after it if there is no thread to be had.
+/// Runs `beside` on another thread while this one runs `here`, or after it if no thread is available.
 pub(crate) fn both<A: Send, B>(beside: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
         let thread = spawn(scope, &beside);
@@ -65,7 +66,7 @@ pub(crate) fn both<A: Send, B>(beside: impl Fn() -> A + Sync, here: impl FnOnce(
     })
 }
 
-/// Starts a thread, if there is one to be had.
+/// Starts a thread, if one is available.
 pub(crate) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -73,7 +74,7 @@ pub(crate) fn spawn<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, work).ok()
 }
 
-/// Waits for a thread, and panics as it did if it did.
+/// Waits for a thread, and propagates its panic if it had one.
 pub(crate) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

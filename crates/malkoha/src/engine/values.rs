@@ -1,15 +1,15 @@
-//! `Values`: what a filter with values answers.
+//! `Values`: what a filter with values returns for a key.
 
 use core::fmt;
 use core::ops::Deref;
 
-/// Values that are kept in place. More than one candidate is as rare as a false positive; more than this many
-/// are copies of one key.
+/// The number of values kept in place. More than one candidate is as rare as a false positive; more than this
+/// many are copies of one key.
 const FEW: usize = 6;
 
 /// The values of all stored copies that look like a key, ascending, one for each copy.
 ///
-/// It is used as a slice. Up to six values need no memory of their own.
+/// It dereferences to a slice. Up to six values need no allocation.
 ///
 /// ```
 /// let mut filter = malkoha::Spec::new(1000, 1e-6).values(8).build()?;
@@ -24,7 +24,7 @@ const FEW: usize = 6;
 pub struct Values {
     few: [u16; FEW],
     len: u8,
-    /// All of them, once they are more than a few.
+    /// All of them, once there are more than a few.
     all: Vec<u16>,
 }
 
