@@ -1,16 +1,17 @@
-//! What is known of Bloom filters in closed form, or by sums that end.
+//! What is known about Bloom filters in closed form, or as finite sums.
 //!
 //! Symbols follow \[SZR2\] Schmitz, Zentgraf, Rahmann: Blocked Bloom Filters with Choices, 2025: n keys, rate
 //! 2^-k, m bits, M blocks of 512 bits, c choices, overload gamma; b is the number of bits that a key sets.
-//! What has no closed form, the load of blocks with choices, is a model with differential equations, which
-//! [`Geometry::predicted_rate`](crate::Geometry::predicted_rate) answers from.
+//! The load of blocks with choices has no closed form;
+//! [`Geometry::predicted_rate`](crate::Geometry::predicted_rate) takes it from a model with differential
+//! equations.
 
 use crate::bits::{BLOCK_BITS, WORD_BITS, WORDS};
 use crate::kind::Pattern;
 
 use super::occupancy::{distinct_share, occupancy, one_more_throw, random_share};
 
-/// The most bits of a key for which [`plain_rate`] sums its exact formula; beyond, terms cancel too much.
+/// The most bits per key for which [`plain_rate`] sums its exact formula; with more, terms cancel too much.
 const EXACT_BITS: u32 = 24;
 
 /// The expected share of set bits of a plain Bloom filter: `1 - (1 - 1/m)^(nb)`, \[SZR2\] equation 1.
@@ -21,7 +22,7 @@ pub fn plain_fill(n: u64, m: u64, b: u32) -> f64 {
 
 /// The rate of a plain Bloom filter of m bits with n keys of b bits, exact for every m.
 ///
-/// The b bits of a query are d different ones with a known probability, and d given bits are all set with
+/// Of the b bits of a query, d are distinct with a known probability, and d given bits are all set with
 /// probability `sum over i of (-1)^i C(d, i) (1 - i/m)^(nb)`. The usual `(1 - e^(-nb/m))^b` is a little too
 /// low for small m. Above 24 bits per key, where the terms of the sum would cancel, the mean and the variance
 /// of the number of set bits stand in for its distribution.
@@ -40,7 +41,7 @@ pub fn plain_rate(n: u64, m: u64, b: u32) -> f64 {
     }
     let unset = |i: u32| (n as f64 * f64::from(b) * (-f64::from(i) / m as f64).ln_1p()).exp();
     let fill = plain_fill(n, m, b);
-    // If the bits are hardly filled the sum cancels, whatever b is.
+    // If few bits are set, the sum cancels for any b.
     if b > EXACT_BITS || f64::from(b) * fill.log2() < -30.0 {
         let cells = m as f64;
         let variance =
@@ -64,7 +65,7 @@ pub fn plain_rate(n: u64, m: u64, b: u32) -> f64 {
 /// The rate of an ordinary blocked filter, c = 1, of M blocks with n keys of b bits: exact for every M.
 ///
 /// A block holds x keys with binomial probability. For each x the distribution of its set bits follows by
-/// adding the keys one at a time, and from it the share of queries that the block answers for.
+/// adding the keys one at a time, and from it the share of queries that the block answers with yes.
 ///
 /// ```
 /// use malkoha::{Pattern, theory::bloom};
@@ -123,7 +124,7 @@ pub fn allowed_bits(k: u32, c: u8) -> f64 {
     f64::from(BLOCK_BITS) / 2.0 * f64::from(c).powf(-1.0 / f64::from(k))
 }
 
-/// The number of keys of one block, from none upwards: binomial, n keys in more than one block.
+/// The number of keys in one block, from 0 upwards: binomial, n keys in more than one block.
 struct Binomial {
     n: f64,
     odds: f64,
@@ -152,7 +153,7 @@ impl Binomial {
     }
 }
 
-/// The share of queries that a block with x keys answers for, from x = 0 upwards.
+/// The share of queries that a block with x keys answers with yes, from x = 0 upwards.
 struct LocalRate {
     b: u32,
     pattern: Pattern,
@@ -192,11 +193,11 @@ impl LocalRate {
     }
 }
 
-/// The distribution of the set bits after a key of b distinct bits more: b throws, the later ones among the
-/// bits that the key has not taken yet.
+/// The distribution of the set bits after one more key of b distinct bits: b throws, each among the bits that
+/// the key has not taken yet.
 fn one_more_subset(b: u32, set: &[f64]) -> Vec<f64> {
-    // State: (set bits, new ones of this key); bit i of the key is one of 512 - i, of which
-    // 512 - set - (none of them this key's) are unset.
+    // State: (bits newly set by this key, bits set before). Bit i of the key is one of 512 - i bits, of which
+    // 512 - before - new are unset.
     let mut states = vec![set.to_vec()];
     for i in 0..b {
         let mut next = vec![vec![0.0; set.len()]; i as usize + 2];

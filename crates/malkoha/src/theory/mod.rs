@@ -42,9 +42,8 @@ pub fn threshold(kind: Kind) -> f64 {
     if kind.is_windowed() { WINDOWS[l - 2] } else { BUCKETS[l - 1] }
 }
 
-/// The load that a filter is planned for unless the caller says otherwise: 0.98 of the threshold, as \[SZR\]
-/// section 5.2 has it. With one slot per place it is 0.9 of it, because there some keys are left over long
-/// before the threshold, in tables of every size.
+/// The default load of a filter: 0.98 of the threshold, as in \[SZR\] section 5.2. With one slot per place it
+/// is 0.9 of it, because there some keys find no place long before the threshold, in tables of every size.
 ///
 /// ```
 /// use malkoha::{Kind, theory};
@@ -57,7 +56,7 @@ pub fn planned_load(kind: Kind) -> f64 {
 }
 
 /// The load that a [dense](crate::Spec::dense) filter is planned for: closer to the threshold than
-/// [`planned_load`], as far as tables of 10^8 keys were seen to fill. `None` where the threshold is not
+/// [`planned_load`], as far as tables of 10^8 keys were observed to fill. `None` where the threshold is not
 /// sharp.
 #[must_use]
 pub fn dense_load(kind: Kind) -> Option<f64> {
@@ -93,11 +92,11 @@ pub fn rate(kind: Kind, n: u64, places: u64, fingerprints: u64) -> f64 {
 /// The chance that two keys have the same 64-bit hash.
 pub const HASHES_EQUAL: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
-/// The chance that two 64-bit hashes lead to the same of so many choices: one in that many, and never less
-/// than 2^-64, the chance that the hashes are equal. Hence no filter of n keys has a rate below n 2^-64.
+/// The chance that two 64-bit hashes draw the same of this many choices: 1 / choices, and never less than
+/// 2^-64, the chance that the hashes are equal. Hence no filter of n keys has a rate below n 2^-64.
 ///
 /// Each choice is drawn by floor(m) or ceil(m) hashes, m = 2^64 / choices; the sum of the squares of their
-/// shares is exact for both sides of 2^64.
+/// shares is exact on both sides of 2^64.
 ///
 /// ```
 /// use malkoha::theory::equal_draws;
@@ -119,7 +118,7 @@ pub fn equal_draws(choices: f64) -> f64 {
 /// | windows and buckets of l slots | k + 1 + log2 l |
 /// | sorted buckets | k + 2 |
 ///
-/// \[SZR\] section 3.2 for windows and buckets, \[FAKM\] section 5.2 for sorting. The formula takes slots of
+/// \[SZR\] section 3.2 for windows and buckets, \[FAKM\] section 5.2 for sorting. The formula allows slots of
 /// fractional width and ignores the one fingerprint that means empty.
 ///
 /// ```
@@ -133,30 +132,30 @@ pub fn bits_per_key(kind: Kind, k: f64, load: f64) -> f64 {
     (if kind.is_sorted() { slot - 1.0 } else { slot }) / load
 }
 
-/// The fewest bits per key of any filter with inserts and deletes at rate 2^-k: `k + log2 e`, for small
-/// rates.
+/// The fewest bits per key that any filter with inserts and deletes can have at rate 2^-k: `k + log2 e`, for
+/// small rates.
 #[must_use]
 pub fn information_limit(k: f64) -> f64 {
     k + core::f64::consts::LOG2_E
 }
 
-/// The expected number of keys that are too many for their group: n keys fall at random into `groups` groups
-/// of which each has room for `room` keys.
+/// The expected number of keys beyond the room of their group: n keys fall at random into `groups` groups,
+/// each with room for `room` keys.
 ///
-/// More than 2l keys that are equal to the filter cannot all be stored: from this event \[FAKM\] section 4.2
-/// and \[E\] section 4.2 derive how long a fingerprint must be.
+/// More than 2l keys that the filter cannot tell apart cannot all be stored. From this event \[FAKM\] section
+/// 4.2 and \[E\] section 4.2 derive how long a fingerprint must be.
 ///
 /// ```
 /// use malkoha::theory;
-/// // A million keys, pairs of places of 2 slots, rate 2^-8: nobody is left over. With 2^-2, some are.
+/// // A million keys, pairs of places of 2 slots, rate 2^-8: no key is left over. With 2^-2, some are.
 /// assert!(theory::overfull(1_000_000, 256e6, 4) < 1e-5);
 /// assert!(theory::overfull(1_000_000, 4e6, 4) > 10.0);
 /// ```
 #[must_use]
 pub fn overfull(n: u64, groups: f64, room: u32) -> f64 {
     let mean = n as f64 / groups;
-    // Sum of (x - room) P(x), x above room, for a Poisson variable. Where this is used the mean is well below
-    // the room, so that the terms fall quickly.
+    // Sum of (x - room) P(x), x above room, for a Poisson variable. Where this is used, the mean is well
+    // below the room, so the terms fall quickly.
     let mut probability = (1..=room).fold((-mean).exp(), |p, x| p * mean / f64::from(x));
     let mut excess = 0.0;
     for x in room + 1..room + 60 {

@@ -1,8 +1,8 @@
-//! Bits thrown into a block: how many different ones are set, and which share of patterns they answer for.
+//! Bits thrown into a block: how many distinct bits are set, and which share of patterns they cover.
 
 use crate::bits::BLOCK_BITS;
 
-/// The probabilities that `throws` random bits of a block are 0, 1, 2... different ones.
+/// The probabilities that `throws` random bits of a block are 0, 1, 2... distinct bits.
 pub(crate) fn distinct_bits(throws: u32) -> Vec<f64> {
     occupancy(BLOCK_BITS, throws)
 }
@@ -16,7 +16,7 @@ pub(crate) fn occupancy(cells: u32, throws: u32) -> Vec<f64> {
     occupied
 }
 
-/// The probabilities of the numbers of occupied cells after one throw more.
+/// The probabilities of the numbers of occupied cells after one more throw.
 pub(crate) fn one_more_throw(cells: u32, occupied: &[f64]) -> Vec<f64> {
     let most = (occupied.len()).min(cells as usize);
     let share = |i: usize| i as f64 / f64::from(cells);
@@ -31,8 +31,8 @@ pub(crate) fn random_share(set: u32, key_bits: u32) -> f64 {
     (f64::from(set) / f64::from(BLOCK_BITS)).powi(key_bits.cast_signed())
 }
 
-/// The share of distinct patterns of `key_bits` bits that lie in `set` set bits: one binomial coefficient
-/// over another.
+/// The share of distinct patterns of `key_bits` bits that lie in `set` set bits: a ratio of binomial
+/// coefficients.
 pub(crate) fn distinct_share(set: u32, key_bits: u32) -> f64 {
     (0..key_bits).map(|i| f64::from(set.saturating_sub(i)) / f64::from(BLOCK_BITS - i)).product()
 }

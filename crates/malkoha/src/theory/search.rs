@@ -1,4 +1,4 @@
-//! Finding a number by halving.
+//! Binary search for a number.
 
 /// The largest number for which `fits` holds, given that it holds up to some number and not beyond.
 pub(crate) fn most(fits: impl Fn(u64) -> bool) -> u64 {

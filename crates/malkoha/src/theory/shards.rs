@@ -1,17 +1,17 @@
 //! How unevenly keys fall into shards.
 //!
-//! Every key draws its shard, so that the keys of one shard are binomial: about mean + 6 standard deviations
-//! in the fullest of them, if one filter in a million may have a fuller one.
+//! Every key draws its shard, so the number of keys in one shard is binomial. The fullest has about the mean
+//! + 6 standard deviations, if one filter in a million may have a fuller one.
 
-/// The chance that some shard gets more keys than [`fullest_shard`] says.
+/// The chance that some shard gets more keys than [`fullest_shard`] returns.
 const FAILURE: f64 = 1e-6;
 
-/// The most bits that a key of a Bloom filter sets, more or less: the rate grows at most as this power of the
-/// keys.
+/// Roughly the most bits that a key of a Bloom filter sets: the rate grows at most as this power of the
+/// number of keys.
 const STEEPEST: f64 = 32.0;
 
-/// The keys for which every one of so many shards must have room, so that n keys fit but for one filter in a
-/// million: the least x for which Chernoff's bound of P(some shard gets more than x) is 10^-6.
+/// The number of keys for which each shard must have room, so that n keys fit into all but one filter in a
+/// million: the least x for which Chernoff's bound of P(some shard gets more than x) is at most 10^-6.
 ///
 /// ```
 /// use malkoha::theory::fullest_shard;
@@ -28,8 +28,7 @@ pub fn fullest_shard(n: u64, shards: u32) -> u64 {
     let (mut below, mut enough) = (n / u64::from(shards), n);
     let (keys, shards) = (n as f64, f64::from(shards));
     let mean = keys / shards;
-    // n times the divergence of a share of x keys from a share of one shard, which is 0 at the mean and then
-    // grows.
+    // n times the divergence of the share x / n from the share of one shard: 0 at the mean, then growing.
     let divergence = |x: f64| {
         let (share, above) = (x / keys, (x - mean) / keys);
         let others = if share < 1.0 { (1.0 - share) * (-above / (1.0 - 1.0 / shards)).ln_1p() } else { 0.0 };
@@ -43,13 +42,13 @@ pub fn fullest_shard(n: u64, shards: u32) -> u64 {
     enough
 }
 
-/// The keys for which every one of so many shards of a Bloom kind is planned, so that the mean of their rates
-/// is at most the one of a shard with that many keys.
+/// The number of keys for which each shard of a Bloom kind is planned, so that the mean rate of all shards is
+/// at most that of a shard with this number.
 ///
-/// Bloom kinds refuse no key, so that no shard needs room for the fullest; but their rates are convex: what
-/// fuller shards lose is more than what emptier ones win. ln rate is concave in the keys and its slope at x
-/// keys at most b/x, b bits a key; so the mean of the rates is at most the moment of a Poisson variable, and
-/// x - mean about b/2.
+/// Bloom kinds refuse no key, so no shard needs room for the fullest. But their rates are convex: fuller
+/// shards lose more than emptier ones gain. ln rate is concave in the number of keys, and its slope at x keys
+/// is at most b/x for b bits per key. So the mean of the rates is at most the moment of a Poisson variable,
+/// and x - mean is about b/2.
 ///
 /// ```
 /// use malkoha::theory::mean_shard;
@@ -87,7 +86,7 @@ mod tests {
             let fullest = fullest_shard(n, shards);
             let chance = f64::from(shards) * above(n, p, fullest);
             assert!(chance <= 1e-6, "{n} {shards}: {chance}");
-            // Chernoff's bound gives away a factor of about 20, which is two keys or three in small shards.
+            // Chernoff's bound gives away a factor of about 20, which is two or three keys in small shards.
             let chance = f64::from(shards) * above(n, p, fullest.saturating_sub(6));
             assert!(chance > 1e-7 || fullest < 12, "{n} {shards}: {chance}");
         }
