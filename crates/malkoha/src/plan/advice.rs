@@ -1,4 +1,4 @@
-//! Which kind to take: what kinds can do, and which of them serves a wish best.
+//! Which kind to take: what kinds can do, and which of them fits a spec best.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use super::spec::{Given, Spec};
 use crate::error::Error;
 use crate::kind::Kind;
 
-/// What a filter may have to do beside taking and finding keys.
+/// What a filter may have to do besides storing and finding keys.
 ///
 /// ```
 /// use malkoha::{Kind, Need};
@@ -28,10 +28,10 @@ pub enum Need {
 }
 
 impl Need {
-    /// All of them.
+    /// All needs.
     pub const ALL: &'static [Self] = &[Self::Delete, Self::Grow, Self::Overfill, Self::Values];
 
-    /// The word for it, which is also how it is displayed: `delete`, `grow`, `overfill` or `values`.
+    /// The name of this need, which is also how it is displayed: `delete`, `grow`, `overfill` or `values`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl fmt::Display for Need {
 }
 
 impl Kind {
-    /// Whether one filter of this kind can do all of these. Filters with values do not grow.
+    /// Whether one filter of this kind can meet all of these needs. Filters with values do not grow.
     ///
     /// ```
     /// use malkoha::{Kind, Need};
@@ -72,7 +72,7 @@ impl Kind {
     }
 }
 
-/// Which filter to take, and why. [`Spec::recommend`] gives it.
+/// A recommended filter, and why; returned by [`Spec::recommend`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Advice {
@@ -86,11 +86,11 @@ pub struct Advice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Of those that meet the needs it takes the fewest bits per key.
+    /// Of those that meet the needs, it takes the fewest bits per key.
     FewestBits,
-    /// Of those that meet the needs it has the lowest rate.
+    /// Of those that meet the needs, it has the lowest rate.
     LowestRate,
-    /// Of those that meet the needs it holds the most keys.
+    /// Of those that meet the needs, it holds the most keys.
     MostKeys,
     /// It is never full and reads one cache line for every lookup; at this rate more choices would save
     /// little memory.
@@ -99,17 +99,16 @@ pub enum Reason {
     TwoLines,
 }
 
-/// From this rate on, filters of one choice are hardly larger than those of more.
+/// From this rate upwards, filters with one choice are hardly larger than those with more.
 const ONE_CHOICE_FROM: f64 = 1.0 / 128.0;
 
 impl Spec {
-    /// Plans this wish for all [usual kinds](Kind::USUAL) and recommends one of those that meet the needs:
-    /// the one with the least memory, the lowest rate or the most keys, whichever was not given. Filters that
-    /// may be overfilled are a choice between memory and cache lines, which is made for you. Allocates no
-    /// filter.
+    /// Plans this spec for all [usual kinds](Kind::USUAL) and recommends one that meets the needs: the one
+    /// with the least memory, the lowest rate or the most keys, whichever was not given. For filters that may
+    /// be overfilled, it weighs memory against cache lines. Allocates no filter.
     ///
-    /// The kind of this spec does not matter; its other options apply to every kind, and kinds that do not have
-    /// them are left out. `None` if no kind meets the needs; an error if there is no filter of any kind.
+    /// The kind of this spec is ignored. Its other options apply to every kind, and kinds without them are left out.
+    /// Returns `None` if no kind meets the needs, and an error if no kind can be planned at all.
     ///
     /// ```
     /// use malkoha::{Kind, Need, Reason, Spec};
@@ -137,7 +136,7 @@ impl Spec {
         Ok(if needs.contains(&Need::Overfill) { never_full(&offers) } else { self.best(offers) })
     }
 
-    /// The best of these in whatever was not given.
+    /// The best of these offers in whatever was not given.
     fn best(&self, offers: Vec<Geometry>) -> Option<Advice> {
         let (reason, cost): (_, fn(&Geometry) -> f64) = match self.given {
             Given::KeysAndRate(..) => (Reason::FewestBits, Geometry::bits_per_key),
@@ -149,7 +148,7 @@ impl Spec {
     }
 }
 
-/// One of these that is never full, by what its choices cost and save.
+/// The offer to take of those that are never full, by what their choices cost and save.
 fn never_full(offers: &[Geometry]) -> Option<Advice> {
     let (kind, reason) = if offers.iter().any(|offer| offer.rate() >= ONE_CHOICE_FROM) {
         (Kind::Blocked(1), Reason::OneLine)

@@ -45,17 +45,18 @@ impl Geometry {
         Self { keys, rate, seed, key_format: KeyFormat::Any, layout, growth: None }
     }
 
-    /// The same for keys of this format.
+    /// The same geometry for keys of this format.
     pub(crate) fn with_key_format(self, key_format: KeyFormat) -> Self {
         Self { key_format, ..self }
     }
 
-    /// The geometry of a chain that begins with this one, at a promise that leaves room for all later links.
+    /// The geometry of a chain that begins with this one, at a promised rate that leaves room for all later
+    /// links.
     pub(crate) fn growing(self, growth: Growth) -> Self {
         self.growing_at(growth, self.rate / share(0))
     }
 
-    /// The geometry of a chain that begins with this one, at this promise.
+    /// The geometry of a chain that begins with this one, at this promised rate.
     pub(crate) fn growing_at(self, growth: Growth, rate: f64) -> Self {
         Self { rate, growth: Some(growth), ..self }
     }
@@ -74,7 +75,7 @@ impl Geometry {
         self.growth.as_ref()
     }
 
-    /// The first link of a growing filter; a filter that does not grow has no other.
+    /// The geometry of the first link of a growing filter; other filters are their own only link.
     pub(crate) fn first_link(&self) -> Self {
         match self.growth {
             Some(_) => Self { rate: self.rate * share(0), growth: None, ..*self },
@@ -82,9 +83,8 @@ impl Geometry {
         }
     }
 
-    /// Whether the filter grows when it is full: [`Spec::growing`](crate::Spec::growing). The keys, the
-    /// layout and the memory are then those that it begins with, the rate is the promise for any number of
-    /// keys.
+    /// Whether the filter grows when it is full: [`Spec::growing`](crate::Spec::growing). Keys, layout and
+    /// memory are then those it begins with, and the rate is promised for any number of keys.
     #[must_use]
     pub fn is_growing(&self) -> bool {
         self.growth.is_some()
@@ -100,13 +100,13 @@ impl Geometry {
         }
     }
 
-    /// The keys it is planned for.
+    /// The number of keys it is planned for.
     #[must_use]
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// The rate that is promised for that many keys.
+    /// The promised rate for that many keys.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.rate
@@ -118,7 +118,7 @@ impl Geometry {
         self.seed
     }
 
-    /// What its keys are, as its maker says.
+    /// The declared format of the keys.
     #[must_use]
     pub fn key_format(&self) -> KeyFormat {
         self.key_format
@@ -163,7 +163,7 @@ impl Geometry {
         self.cuckoo().map_or(0, CuckooLayout::value_bits)
     }
 
-    /// Bytes of memory: the table as it is allocated.
+    /// Bytes of memory: the table as allocated.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self.layout {
@@ -188,7 +188,7 @@ impl Geometry {
         self.bytes() as f64 * 8.0 / self.keys as f64
     }
 
-    /// The load when all planned keys are in; for Bloom kinds, the expected share of set bits.
+    /// The load with all planned keys stored; for Bloom kinds, the expected share of set bits.
     #[must_use]
     pub fn load(&self) -> f64 {
         match self.layout {
@@ -198,14 +198,14 @@ impl Geometry {
         }
     }
 
-    /// The load that inserts cannot pass, however long they walk; 1 for Bloom kinds, which are never full.
+    /// The load that inserts cannot exceed, however long they walk; 1 for Bloom kinds, which are never full.
     #[must_use]
     pub fn threshold(&self) -> f64 {
         theory::threshold(self.kind())
     }
 
-    /// The keys that it takes reliably, which may be more than planned: up to 0.98 of the threshold, or
-    /// whatever [`theory::planned_load`] says; for Bloom kinds, the planned number.
+    /// The number of keys that it takes reliably, which may be more than planned: up to 0.98 of the
+    /// threshold, or in general [`theory::planned_load`]; for Bloom kinds, the planned number.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         let Layout::Cuckoo(layout) = self.layout else { return self.keys };
@@ -214,8 +214,8 @@ impl Geometry {
         reliable.max(self.keys)
     }
 
-    /// The rate that theory predicts when n keys are in; for growing filters, if they came one by one. Bloom
-    /// kinds may hold more than the planned keys.
+    /// The rate that theory predicts with n keys stored; for growing filters, if they were inserted one at a
+    /// time. Bloom kinds may hold more keys than planned.
     #[must_use]
     pub fn predicted_rate(&self, n: u64) -> f64 {
         if let Some(growth) = self.growth {
@@ -231,8 +231,8 @@ impl Geometry {
     /// The cache lines that a lookup of an absent key reads, on average; for growing filters, in the first
     /// table.
     ///
-    /// Of cuckoo kinds both places, each of which may lie across the border of a line; of plain Bloom filters
-    /// bits until one is not set; of blocked ones a line for every choice.
+    /// Cuckoo kinds read both places, each of which may cross the border of a line. Plain Bloom filters read
+    /// bits until one is not set. Blocked ones read a line for every choice.
     ///
     /// ```
     /// use malkoha::{Kind, Spec};
@@ -276,7 +276,7 @@ mod tests {
         let words = plan(Kind::Flexible(4), 2f64.powi(-13));
         assert_eq!(words.cuckoo().unwrap().slot_bits(), 16.0);
         assert!((words.lines_per_lookup() - 2.0).abs() < 1e-9);
-        // Of 32 windows of two such slots one lies across the border.
+        // Of 32 windows of two such slots, one crosses the border.
         let windows = plan(Kind::Windowed(2), 2f64.powi(-14));
         assert!((windows.lines_per_lookup() - 2.0 * 33.0 / 32.0).abs() < 1e-9);
         assert_eq!(plan(Kind::Blocked(3), 0.001).lines_per_lookup(), 3.0);

@@ -1,17 +1,17 @@
 //! How the links of a chain follow from one another.
 //!
-//! Link number i, counted from 1, may have a part 2^-(2 floor(log2 i) + 1) of the promised rate: 1/2, twice
-//! 1/8, four times 1/32, and so on. The exponents are the lengths of Elias's gamma code; each row of equal
-//! parts adds up to half of the row before, and all of them, however many there will be, to the promise.
-//! Shares that fell by half from link to link would do as well, but would cost a bit more per key with every
-//! doubling; these cost two bits with every doubling of the *number of links*.
+//! Link number i, counted from 1, gets a share of 2^-(2 floor(log2 i) + 1) of the promised rate: 1/2, twice
+//! 1/8, four times 1/32, and so on. The exponents are the lengths of Elias's gamma code. Each row of equal
+//! shares adds up to half of the row before, and all of them, however many there will be, add up to the
+//! promise. Shares that halve from link to link would also work, but would cost one more bit per key with
+//! every doubling; these cost two more bits with every doubling of the *number of links*.
 
 use super::geometry::{Geometry, Layout};
 use crate::bloom::{BlockedWish, PlainWish};
 use crate::cuckoo::{Offsets, Wish};
 use crate::error::Error;
 
-/// What later links of a chain need to know beside the numbers of earlier ones.
+/// What later links of a chain need to know besides the numbers of earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Growth {
     /// The load up to which links are filled; 1 for Bloom kinds.
@@ -25,19 +25,19 @@ pub(crate) const fn rate_bits(link: u32) -> u32 {
     2 * (link + 1).ilog2() + 1
 }
 
-/// The part of the promised rate that a link has.
+/// The share of the promised rate that a link gets.
 pub(crate) fn share(link: u32) -> f64 {
     (-f64::from(rate_bits(link))).exp2()
 }
 
-/// The part of the promised rate that so many links have together.
+/// The share of the promised rate that the first `links` links have together.
 pub(crate) fn shares(links: u32) -> f64 {
     (0..links).map(share).sum()
 }
 
 impl Growth {
-    /// The link after `last`, which has the number `link` counted from 0: about 2^`doublings` times as many
-    /// keys, at least three quarters of that.
+    /// The link after `last`, with number `link` counted from 0, for about 2^`doublings` times as many keys,
+    /// and at least three quarters of that.
     pub(crate) fn next_link(
         &self,
         chain: &Geometry,
@@ -63,8 +63,8 @@ impl Growth {
                 let mut bits = rate_bits(link) - rate_bits(link - 1);
                 loop {
                     let (most, layout) = wish.refined(&coarse, (doublings, bits), rate)?;
-                    // A little fewer are no harm. Many fewer would be left out only because of fingerprints
-                    // that are short for so large a table, with one slot per place above all.
+                    // Slightly fewer keys do no harm. Many fewer would mean that fingerprints are too short
+                    // for so large a table, above all with one slot per place.
                     if most >= keys / 4 * 3 {
                         break (most, Layout::Cuckoo(layout));
                     }
@@ -80,7 +80,7 @@ impl Growth {
         Ok(Geometry::new(keys, rate, chain.seed(), layout).with_key_format(chain.key_format()))
     }
 
-    /// The rate that a chain is predicted to have when it has grown to n keys one by one.
+    /// The predicted rate of a chain that has grown to n keys, inserted one at a time.
     pub(crate) fn predicted_rate(&self, chain: &Geometry, mut n: u64) -> f64 {
         let mut link = chain.first_link();
         let mut none = 1.0;
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Every kind, from one key up, until a hash has no more bits.
+    /// Every kind, from one key up, until a hash runs out of bits.
     #[test]
     fn links_double_refine_one_another_and_keep_their_share_of_the_rate() {
         let kinds = Kind::all().filter(|kind| kind.is_signed() || kind.is_bloom());

@@ -1,7 +1,7 @@
-//! From a wish to exact numbers: nothing is allocated here.
+//! From a spec to exact numbers. Nothing is allocated here.
 //!
 //! ```text
-//!   Spec        what the caller wishes: two of keys, rate and memory, a kind, options       spec.rs
+//!   Spec        what the caller wants: two of keys, rate and memory, a kind, options        spec.rs
 //!   Geometry    the exact numbers that follow                                               geometry.rs
 //!   Growth      how the tables of a growing filter follow from one another                  growth.rs
 //!   Advice      which kind to take, and why                                                 advice.rs

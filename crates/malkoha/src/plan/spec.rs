@@ -1,4 +1,4 @@
-//! `Spec`: what the caller wishes.
+//! `Spec`: what the caller wants.
 
 use crate::bloom::{self, BlockedWish, Cost, PlainWish};
 use crate::cuckoo::{Offsets, Wish};
@@ -11,7 +11,7 @@ use crate::theory::search::most;
 use super::geometry::{Geometry, Layout};
 use super::growth::{Growth, share};
 
-/// What is given of keys, rate and memory; the third follows.
+/// Two of keys, rate and memory; the third follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Given {
     KeysAndRate(u64, f64),
@@ -19,7 +19,7 @@ pub(crate) enum Given {
     RateAndMemory(f64, u64),
 }
 
-/// What the caller wishes of a filter: two of keys, rate and memory, and whatever else matters.
+/// What the caller wants of a filter: two of keys, rate and memory, and further options.
 ///
 /// ```
 /// use malkoha::{Kind, Spec};
@@ -51,39 +51,38 @@ pub struct Spec {
     pattern: Option<Pattern>,
     cost: Option<Cost>,
     value_bits: Option<u32>,
-    /// Shards among which a key is drawn before its place is.
+    /// The number of shards from which a key draws one before it draws its place.
     pub(crate) shards: u32,
 }
 
 impl Spec {
-    /// The seed of filters that ask for no other. Only filters with equal seeds can be merged, and only if
-    /// their layouts are equal too.
+    /// The default seed. Filters can only be merged if their seeds and their layouts are equal.
     pub const DEFAULT_SEED: u64 = 0;
 
-    /// Steps that one insert may take before it is refused.
+    /// The default number of steps that one insert may take before it is refused.
     pub const DEFAULT_MAX_STEPS: u32 = 10_000;
 
-    /// The most steps that can be asked for. A walk remembers its steps, 32 bytes each, while it lasts.
+    /// The most steps that an insert can be allowed. A walk records its steps, 32 bytes each, while it lasts.
     pub const MOST_STEPS: u32 = 1_000_000;
 
-    /// The largest stash that can be asked for.
+    /// The largest possible stash, in keys.
     pub const MOST_STASH: u32 = 1 << 16;
 
-    /// The widest values.
+    /// The widest possible values, in bits.
     pub const MOST_VALUE_BITS: u32 = 16;
 
-    /// Keys that the stash takes, unless asked otherwise.
+    /// The default size of the stash, in keys.
     pub const DEFAULT_STASH: u32 = 16;
 
-    /// A filter for so many keys with at most this rate of false positives.
+    /// A filter for `keys` keys with at most this rate of false positives.
     ///
-    /// The kind is [`Kind::Sorted`]: of those with inserts and deletes the smallest at all but the tiniest
-    /// rates, of any size. If lookups count more than 2 % of memory, take [`Kind::Windowed`]`(2)`.
+    /// The kind is [`Kind::Sorted`]: the smallest with inserts and deletes at all but the tiniest rates, and
+    /// of any size. If fast lookups matter more than 2 % of memory, take [`Kind::Windowed`]`(2)`.
     pub fn new(keys: u64, rate: f64) -> Self {
         Self::with(Given::KeysAndRate(keys, rate))
     }
 
-    /// The filter with the lowest rate that holds so many keys in so many bytes.
+    /// The filter with the lowest rate that holds `keys` keys in `bytes` bytes.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -96,7 +95,7 @@ impl Spec {
         Self::with(Given::KeysAndMemory(keys, bytes))
     }
 
-    /// The filter that holds the most keys at this rate in so many bytes.
+    /// The filter that holds the most keys at this rate in `bytes` bytes.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -129,25 +128,25 @@ impl Spec {
         }
     }
 
-    /// Another kind of filter.
+    /// Sets the kind of filter.
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// Another seed. Where keys come from people who may wish you ill, take one they cannot know:
+    /// Sets the seed. If keys may come from an attacker, take one that cannot be guessed:
     /// `spec.seed(KeyHasher::random().seed())`.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// What the keys are, for those who will read the filter from a file and have theirs as text or bytes.
-    /// Nothing else changes: the filter takes any [`Key`](crate::Key) still. Unless asked otherwise nothing is
-    /// said of them.
+    /// Declares the format of the keys, for programs that read the filter from a file and have keys as text or bytes.
+    /// Nothing else changes: the filter still takes any [`Key`](crate::Key). The default is [`KeyFormat::Any`], which
+    /// declares nothing.
     ///
-    /// Filters of different key formats are not merged; one that says nothing is merged with any, and then
-    /// has the format of the other.
+    /// Filters of different key formats cannot be merged. One that declares nothing can be merged with any
+    /// other, and the result has the other's format.
     ///
     /// ```
     /// use malkoha::{KeyFormat, Spec};
@@ -161,17 +160,17 @@ impl Spec {
         self
     }
 
-    /// The load at which all keys are in: lower leaves head-room for more keys than planned and makes inserts
-    /// quicker. Unless asked otherwise it is 0.98 of the threshold, the most that is reliable.
+    /// Sets the load with all planned keys stored. A lower load leaves head-room for more keys and makes
+    /// inserts faster. The default is 0.98 of the threshold, the most that is reliable.
     pub fn load(mut self, load: f64) -> Self {
         self.load = Some(load);
         self
     }
 
-    /// As many keys as the table can be filled with: 1 to 1.5 % fewer bits per key than otherwise, at the
-    /// price of longer walks for the last of them ([`theory::dense_load`]; about twice the time to fill a
-    /// table). For filters that are built once and seldom change; only for kinds with signed offsets and more
-    /// than one slot per place.
+    /// Plans for a table as full as it can be: 1 to 1.5 % fewer bits per key, at the price of longer walks
+    /// for the last keys ([`theory::dense_load`]; filling a table takes about twice as long). For filters
+    /// that are built once and rarely change; only for kinds with signed offsets and more than one slot per
+    /// place.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -184,42 +183,40 @@ impl Spec {
         self
     }
 
-    /// How far apart the two places of a key are.
+    /// Sets how far apart the two places of a key are.
     pub fn offsets(mut self, offsets: Offsets) -> Self {
         self.offsets = offsets;
         self
     }
 
-    /// How many keys may be kept outside the table; for [`Kind::Simplified`], from each subtable. The rate
-    /// stays the same; lookups look there as long as it is not empty.
+    /// Sets how many keys may be kept outside the table; for [`Kind::Simplified`], from each subtable. The
+    /// rate stays the same; lookups also search the stash while it is not empty.
     ///
-    /// With the default of 16 a filter takes the keys it was planned for in all builds but about one in a
-    /// million. That is extrapolated from how rarely builds leave one, two and three keys in the stash
-    /// (`tests/load.rs`). Without a stash such builds fail. At rates of 2^-8 and below that is up to one build
-    /// in ten thousand, and with one slot per place one in twenty. At a rate of 1/4 it is one in three hundred,
-    /// and with one slot per place one in three.
+    /// With the default of 16, a filter takes all planned keys in all but about one build in a million. That is
+    /// extrapolated from how rarely builds leave one, two and three keys in the stash (`tests/load.rs`). Without a
+    /// stash such builds fail. At rates of 2^-8 and below that is up to one build in ten thousand, and with one slot
+    /// per place one in twenty. At a rate of 1/4 it is one in three hundred, and with one slot per place one in three.
     pub fn stash(mut self, keys: u32) -> Self {
         self.stash = Some(keys);
         self
     }
 
-    /// How many steps one insert may take before it is refused.
+    /// Sets how many steps one insert may take before it is refused.
     pub fn max_steps(mut self, steps: u32) -> Self {
         self.max_steps = steps;
         self
     }
 
-    /// How many threads [`build_from`](Self::build_from) may use; one unless asked otherwise. The filter is
-    /// the same for any number of them.
+    /// Sets how many threads [`build_from`](Self::build_from) may use; the default is 1. The filter is the
+    /// same for any number of them.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// A value of so many bits, 1 to 16, beside every key:
-    /// [`Filter::insert_value`](crate::Filter::insert_value) stores it, [`Filter::get`](crate::Filter::get)
-    /// finds it again. Every cuckoo kind can have values, at exactly that many more bits per slot; the rate
-    /// stays the same. Filters that grow have none.
+    /// Stores a value of 1 to 16 bits beside every key: [`Filter::insert_value`](crate::Filter::insert_value)
+    /// stores it, [`Filter::get`](crate::Filter::get) returns it. Every cuckoo kind can have values, which
+    /// cost exactly that many bits per slot; the rate stays the same. Growing filters have none.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -233,14 +230,15 @@ impl Spec {
         self
     }
 
-    /// A filter that grows: when the planned keys are in, a larger table is added, and so on. The rate is
-    /// promised for any number of keys, so that later tables have longer fingerprints; lookups ask all
-    /// tables. For [`Kind::Flexible`], [`Kind::Windowed`] and [`Kind::Sorted`], which still remove, and for
-    /// Bloom kinds. With [`keys_in_memory`](Self::keys_in_memory) the memory is that of the first table.
+    /// Makes the filter grow: when the planned keys are stored, a larger table is added, and so on. The rate
+    /// is promised for any number of keys, so later tables have longer fingerprints; lookups search all
+    /// tables. For [`Kind::Flexible`], [`Kind::Windowed`] and [`Kind::Sorted`], which can still remove keys,
+    /// and for Bloom kinds. With [`keys_in_memory`](Self::keys_in_memory) the memory is that of the first
+    /// table.
     ///
-    /// What it costs, and when to build anew instead, is said in `docs/DESIGN.md` under "Growth". In short: a
-    /// filter planned for the right number is smaller and quicker; after growing a thousandfold a key costs
-    /// about eight bits more and a lookup asks ten tables, most of which are small enough to be in the cache.
+    /// `docs/DESIGN.md`, "Growth", explains what this costs and when to rebuild instead. In short: a filter
+    /// planned for the right number of keys is smaller and faster. After growing a thousandfold, a key costs
+    /// about eight bits more and a lookup searches ten tables, most of them small enough for the cache.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -259,7 +257,7 @@ impl Spec {
         self
     }
 
-    /// How the bits of a key lie in its block, for [`Kind::Blocked`]. Unless asked otherwise they are random.
+    /// Sets how the bits of a key are distributed in its block, for [`Kind::Blocked`]. The default is random.
     ///
     /// ```
     /// use malkoha::{Kind, Pattern, Spec};
@@ -273,13 +271,14 @@ impl Spec {
         self
     }
 
-    /// What decides between the candidate blocks of a key, for [`Kind::Blocked`] with more than one choice.
+    /// Sets what decides between the candidate blocks of a key, for [`Kind::Blocked`] with more than one
+    /// choice.
     pub fn cost(mut self, cost: Cost) -> Self {
         self.cost = Some(cost);
         self
     }
 
-    /// The exact numbers that follow, without allocating anything.
+    /// Computes the exact numbers that follow, without allocating anything.
     pub fn plan(&self) -> Result<Geometry, Error> {
         self.kind.check()?;
         if let KeyFormat::Kmers { k } = self.key_format
@@ -315,7 +314,7 @@ impl Spec {
         Ok(self.geometry(keys, rate, Layout::Cuckoo(layout)))
     }
 
-    /// The geometry that has these numbers.
+    /// The geometry with these numbers.
     fn geometry(&self, keys: u64, rate: f64, layout: Layout) -> Geometry {
         Geometry::new(keys, rate, self.seed, layout).with_key_format(self.key_format)
     }
@@ -346,7 +345,7 @@ impl Spec {
         check_rate(geometry.rate()).map(|_| geometry)
     }
 
-    /// The same for the Bloom family.
+    /// Plans a filter of the Bloom family.
     fn plan_bloom(&self) -> Result<Geometry, Error> {
         self.check_bloom_options()?;
         let (keys, rate, layout) = if self.kind == Kind::Bloom {
@@ -425,7 +424,7 @@ impl Spec {
             (false, _) => theory::planned_load(self.kind),
             (true, Some(load)) => load,
             (true, None) => {
-                let what = "only flexible, windowed and sorted filters of two slots and more can be dense";
+                let what = "only flexible, windowed and sorted filters of two or more slots can be dense";
                 return Err(Error::Option { kind: self.kind, what });
             }
         };
@@ -448,7 +447,7 @@ impl Spec {
         if matches!(self.offsets, Offsets::Near(share) if share > Offsets::MOST_NEAR) {
             return Err(Error::Option {
                 kind: self.kind,
-                what: "more near offsets than 192 of 256 leave keys over; ask for fewer",
+                what: "more than 192 near offsets in 256 leave keys without a place; ask for fewer",
             });
         }
         let refuse = |what| Err(Error::Option { kind: self.kind, what });
