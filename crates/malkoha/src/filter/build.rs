@@ -1,4 +1,4 @@
-//! From a wish to a filter.
+//! From a spec to a filter.
 
 use super::Filter;
 use crate::error::{Error, Full};
@@ -6,12 +6,12 @@ use crate::key::Key;
 use crate::plan::Spec;
 
 impl Spec {
-    /// The filter, empty.
+    /// Builds an empty filter.
     pub fn build(&self) -> Result<Filter, Error> {
         Filter::new(self.plan()?)
     }
 
-    /// The filter, holding these keys, stored on as many threads as [`threads`](Self::threads) says.
+    /// Builds a filter that holds these keys, on the number of threads set by [`threads`](Self::threads).
     ///
     /// ```
     /// use malkoha::Spec;

@@ -5,20 +5,20 @@ use crate::engine::{Again, Many};
 use crate::error::Full;
 use crate::key::Key;
 
-/// Threads beyond which none is of use: there are not more parts of a table.
+/// The most threads that are of use: a table has no more parts.
 const MOST_THREADS: usize = 16;
 
 impl Filter {
-    /// Stores all keys of a slice, in whatever order suits the memory, on so many threads. If one of them
-    /// finds no place, none is stored and the filter is as it was, bit for bit.
+    /// Stores all keys of a slice, in whatever order suits the memory, on `threads` threads. If one of them
+    /// finds no place, none is stored and the filter stays as it was, bit for bit.
     ///
     /// In filters larger than the caches, with places that are near each other ([`Offsets::Local`] and
-    /// [`Offsets::Near`](crate::Offsets::Near), and [`Kind::Simplified`](crate::Kind::Simplified)), this is
-    /// several times quicker than one by one. The content depends on the keys and their order, not on the
-    /// number of threads. Keys are stored in rounds of an eighth of the slots, or of 2^20 keys if that is more;
-    /// this needs room for 9 to 12 bytes for each key of a round, which for slots of 16 bits is about half of what the
-    /// filter has, and more if many keys are equal; without it keys are stored one by one. And it needs a second table
-    /// if the filter is growing or not empty.
+    /// [`Offsets::Near`](crate::Offsets::Near), and [`Kind::Simplified`](crate::Kind::Simplified)), this is several
+    /// times faster than single inserts. The content depends on the keys and their order, not on the number of threads.
+    /// Keys are stored in rounds of an eighth of the slots, or of 2^20 keys if that is more. This needs memory for 9 to
+    /// 12 bytes per key of a round, which for slots of 16 bits is about half the size of the filter, and more if many
+    /// keys are equal; without it, keys are stored individually. A growing or non-empty filter also needs memory for a
+    /// second table.
     ///
     /// [`Offsets::Local`]: crate::Offsets::Local
     ///
@@ -33,12 +33,12 @@ impl Filter {
         self.all_or_nothing(|filter| filter.insert_many((keys, &[]), Again::Store, threads))
     }
 
-    /// Stores many keys as a whole: if some find no room, the content from before is there again.
+    /// Stores many keys as a whole: if some find no room, the previous content is restored.
     pub(super) fn all_or_nothing(
         &mut self,
         store: impl FnOnce(&mut Self) -> Result<(), Full>,
     ) -> Result<(), Full> {
-        // Bloom kinds never refuse. An empty filter that has grown is not what a cleared one is.
+        // Bloom kinds never refuse. An empty filter that has grown differs from a cleared one.
         let restorable = !self.geometry.is_growing() && (self.is_empty() || self.geometry.kind().is_bloom());
         let before = (!restorable).then(|| self.body.clone());
         store(self).inspect_err(|Full| {
@@ -51,12 +51,12 @@ impl Filter {
         })
     }
 
-    /// Stores all keys of a slice that are not there yet, in whatever order suits the memory, on so many
-    /// threads, and says how many were stored. If one of them finds no place, those that were stored until
-    /// then stay, as with [`insert_unique_slice`](Self::insert_unique_slice).
+    /// Stores all keys of a slice that are not yet present, in whatever order suits the memory, on `threads`
+    /// threads; returns how many were stored. If one of them finds no place, those already stored stay, as
+    /// with [`insert_unique_slice`](Self::insert_unique_slice).
     ///
     /// A key that was left out is not stored, and must not be removed: it may only look like a stored one.
-    /// The content depends on the keys and their order, not on the number of threads. As quick as
+    /// The content depends on the keys and their order, not on the number of threads. As fast as
     /// [`extend`](Self::extend) except for growing filters, and needs no second table.
     ///
     /// ```
@@ -73,7 +73,8 @@ impl Filter {
         Ok(self.len() - before)
     }
 
-    /// Stores many keys, each with its value if there are any. What was stored stays if a key finds no room.
+    /// Stores many keys, each with its value if there are values. Keys already stored stay if one finds no
+    /// room.
     pub(crate) fn insert_many<K: Key + Sync>(
         &mut self,
         keys: (&[K], &[u16]),

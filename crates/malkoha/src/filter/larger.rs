@@ -1,6 +1,6 @@
-//! Larger tables for what is stored, without the keys: places are bought with fingerprint bits.
+//! Larger tables for stored content, without the keys: places are paid for with fingerprint bits.
 //!
-//! `cuckoo/doubled.rs` has the arithmetic. A filter tells a hash for every stored copy, and the larger table
+//! `cuckoo/doubled.rs` has the arithmetic. A filter yields a hash for every stored copy, and the larger table
 //! stores it as if it were the key's own.
 
 use super::Filter;
@@ -9,15 +9,15 @@ use crate::error::Error;
 use crate::plan::Geometry;
 
 impl Filter {
-    /// Doubles the table: twice the places, each tag a bit shorter, for twice the keys. Only for
+    /// Doubles the table: twice the places, each tag one bit shorter, for twice the keys. Only for
     /// [`Flexible`](crate::Kind::Flexible), [`Windowed`](crate::Kind::Windowed) and
-    /// [`Sorted`](crate::Kind::Sorted) filters that do not grow by themselves.
+    /// [`Sorted`](crate::Kind::Sorted) filters that do not grow on their own.
     ///
-    /// The rate for the keys that are in stays what it is, and doubles when they do: a bit of the fingerprint
-    /// says in which half of its old place a key is now, and no longer tells keys apart.
-    /// [`geometry`](Self::geometry) has the new promise. Where keys are at hand a filter built anew has a
-    /// better rate. Needs room for both tables while it lasts; if something fails nothing changes. Offsets that reach
-    /// the whole of a table of up to 2^14 places are local in larger ones.
+    /// The rate for the stored keys stays the same, and doubles when their number does: one bit of the fingerprint now
+    /// says in which half of its old place a key is, and no longer tells keys apart. [`geometry`](Self::geometry) has
+    /// the new promised rate. If you have the keys, a rebuilt filter has a better rate. Needs memory for both tables
+    /// during the call; if something fails, nothing changes. Offsets that reach the whole of a table of up to 2^14
+    /// places are local in larger ones.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -39,14 +39,14 @@ impl Filter {
         Ok(())
     }
 
-    /// A new filter that holds everything of this one and of others, with as many times the places, a power
-    /// of two, as all copies need; perhaps once. All must have the same layout and seed, of the kinds that
-    /// [`double`](Self::double) serves.
+    /// Builds a new filter that holds everything in this one and in others. It has m times the places, where
+    /// m is the smallest power of two that all copies need, perhaps 1. All filters must have the same layout
+    /// and seed, and be of the kinds that [`double`](Self::double) supports.
     ///
-    /// The places are bought with bits of the fingerprint: with m times the places the promised rate, for m
-    /// times the keys, is m times as high, and the new filter's [`geometry`](Self::geometry) says so.
-    /// Multiplicities are kept, and every stored copy can be removed. Where the fingerprints must stay as
-    /// long as they are, put the filters into a [chain](Self::merge_into_chain) instead.
+    /// The places are paid for with bits of the fingerprint: the promised rate, for m times the keys, is m
+    /// times as high, and the new filter's [`geometry`](Self::geometry) has it. Multiplicities are kept, and
+    /// every stored copy can be removed. To keep the length of the fingerprints, put the filters into a
+    /// [chain](Self::merge_into_chain) instead.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};
@@ -81,7 +81,7 @@ impl Filter {
     }
 }
 
-/// The geometry of twice the size.
+/// The geometry of a table of twice the size.
 fn next_size(geometry: &Geometry) -> Result<Geometry, Error> {
     if geometry.is_growing() {
         return Err(Error::Growing { operation: "be doubled" });
@@ -95,15 +95,15 @@ fn next_size(geometry: &Geometry) -> Result<Geometry, Error> {
     geometry.doubled().ok_or(Error::Option { kind, what })
 }
 
-/// What became of pouring filters into another.
+/// The outcome of pouring filters into another.
 enum Poured {
     /// It holds all of them.
     All(Box<Filter>),
-    /// It had no room for so many copies.
+    /// It had no room for this many copies.
     Not { refused: u64 },
 }
 
-/// A new filter with everything that these hold, all of whose keys have their places there.
+/// Pours everything that these filters hold into a new one, in which all of their keys have places.
 fn pour(filters: &[&Filter], geometry: Geometry) -> Result<Poured, Error> {
     let mut larger = Filter::new(geometry)?;
     let mut refused = 0;

@@ -1,9 +1,9 @@
 //! Merging: one filter takes over what another holds, without the keys.
 //!
-//! A cuckoo filter knows of each stored copy its first place and its fingerprint, which is all that another
-//! filter of the same geometry would know of that key. So it tells a hash that leads there, and the other
-//! stores it as if it were the key's own, with the value that the copy has, if filters have values. Bloom
-//! filters take over each other's set bits.
+//! A cuckoo filter knows the first place and the fingerprint of each stored copy, which is all that another
+//! filter of the same geometry would know about that key. So it yields a hash that leads there, and the other
+//! filter stores it as if it were the key's own, with the copy's value if there are values. Bloom filters
+//! take over each other's set bits.
 
 use super::{Body, Filter};
 use crate::engine::{Copied, MOST_COPIES};
@@ -12,16 +12,16 @@ use crate::key::KeyFormat;
 use crate::plan::{Geometry, Layout};
 
 impl Filter {
-    /// Takes over everything that another filter holds. Both must have the same layout and seed, and keys of
-    /// the same [format](crate::Spec::key_format) if both say one.
+    /// Merges another filter into this one. Both must have the same layout and seed, and the same
+    /// [key format](crate::Spec::key_format) if both declare one.
     ///
-    /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key that is in
-    /// both is there twice, and every stored copy can be removed. If not all copies find a place nothing
-    /// changes, bit for bit, and the error says how many are too many; this needs room for a second table
-    /// while it lasts, and without it nothing changes either. The content depends on the two filters alone.
+    /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key in both is
+    /// then stored twice, and every stored copy can be removed. If some copies find no place, nothing
+    /// changes, bit for bit, and the error says how many are too many. The merge needs memory for a second
+    /// table; without it, nothing changes either. The content depends on the two filters alone.
     ///
-    /// Bloom kinds always have room. With one choice the result is, bit for bit, the filter that took all
-    /// keys itself; with several it has some more bits set, because each of the two chose blocks without
+    /// Bloom kinds always have room. With one choice the result is, bit for bit, a filter into which all keys
+    /// were inserted; with several it has some more bits set, because each of the two chose blocks without
     /// knowing the keys of the other. The length becomes the sum of both.
     ///
     /// ```
@@ -39,13 +39,13 @@ impl Filter {
         self.take_over(other, Which::All)
     }
 
-    /// Takes over what another filter holds and this one does not: a copy is left out if this filter already
-    /// answers that it is there, in filters with values with the same value. For Bloom kinds the same as
+    /// Merges what another filter holds and this one does not: a copy is left out if this filter already
+    /// reports it as present, in filters with values with the same value. For Bloom kinds this is the same as
     /// [`merge`](Self::merge).
     ///
-    /// The result is *not safe for removals*: a key that was left out only looks like one that is there, and
-    /// one that is in both is there once. Removing it for one of them makes it disappear for the other, and
-    /// perhaps makes another key disappear. Otherwise as for [`merge`](Self::merge).
+    /// The result is *not safe for removals*: a key that was left out may only look like a stored one, and a
+    /// key of both filters is stored once. Removing it for one of them removes it for the other, and perhaps
+    /// removes another key. Otherwise like [`merge`](Self::merge).
     ///
     /// ```
     /// use malkoha::Spec;
@@ -61,7 +61,7 @@ impl Filter {
         self.take_over(other, Which::Unknown)
     }
 
-    /// The key format of this filter and another together; refuses one that cannot be merged with this one.
+    /// The key format of this filter and another combined; refuses one that cannot be merged with this one.
     pub(crate) fn check_equal(&self, other: &Self) -> Result<KeyFormat, Error> {
         if self.geometry().is_growing() || other.geometry().is_growing() {
             return Err(Error::Growing {
@@ -73,7 +73,7 @@ impl Filter {
             .map_or(Ok(format), |what| Err(Error::Geometries { what }))
     }
 
-    /// Takes over what another filter holds, or nothing at all.
+    /// Merges what another filter holds, or nothing at all.
     pub(crate) fn take_over(&mut self, other: &Self, which: Which) -> Result<(), Error> {
         let format = self.check_equal(other)?;
         let (copies, room) = (self.len().saturating_add(other.len()), self.geometry().capacity());
@@ -99,8 +99,8 @@ impl Filter {
             self.geometry = self.geometry.with_key_format(format);
             return Ok(());
         }
-        // Where there are too many for any luck, trying them all would cost a long walk for each that is
-        // refused.
+        // If there are more than the filter takes reliably, trying them all would cost a long walk for each
+        // that is refused.
         let left_over = match before.excess(other, which) {
             0 => 1 + rest.filter(|copy| refuses(self, *copy)).count() as u64,
             excess => excess,
@@ -116,7 +116,7 @@ impl Filter {
         self.len().saturating_add(wanted).saturating_sub(self.geometry().capacity())
     }
 
-    /// Stores a copy that a filter of equal layout tells of.
+    /// Stores a copy from a filter of equal layout.
     pub(crate) fn store_copy(&mut self, (hash, value): Copied) -> Result<(), Full> {
         match &mut self.body {
             Body::Cuckoo(engine) => engine.insert_value(hash, value),
@@ -129,7 +129,7 @@ impl Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
-    /// Those that are not there yet, in filters with values with the same value.
+    /// Those that are not yet present, in filters with values with the same value.
     Unknown,
 }
 
@@ -143,7 +143,7 @@ impl Which {
     }
 }
 
-/// The key format of filters that are put together.
+/// The key format of filters that are combined.
 pub(crate) fn united_format<'a>(filters: impl IntoIterator<Item = &'a Filter>) -> Result<KeyFormat, Error> {
     let mut formats = filters.into_iter().map(|filter| filter.geometry().key_format());
     formats.try_fold(KeyFormat::Any, |one, other| {
@@ -152,7 +152,7 @@ pub(crate) fn united_format<'a>(filters: impl IntoIterator<Item = &'a Filter>) -
     })
 }
 
-/// The first thing in which filters differ that are to be merged.
+/// The first difference that prevents a merge.
 fn difference(one: &Geometry, other: &Geometry) -> Option<String> {
     let differ = |what: &str, one: u64, other: u64| {
         (one != other).then(|| format!("their {what} ({one} and {other})"))

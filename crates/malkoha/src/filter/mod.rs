@@ -1,4 +1,4 @@
-//! `Filter`: the built one, whatever its kind.
+//! `Filter`: a filter of any kind.
 
 mod build;
 mod bulk;
@@ -25,17 +25,16 @@ use crate::error::{Error, Full};
 use crate::key::{Key, KeyFormat, KeyHasher};
 use crate::plan::Geometry;
 
-/// A set of keys that may sometimes say yes to a key it does not hold, and never no to one it does.
+/// A set of keys that may report a key it does not hold, and never misses one it does.
 ///
 /// # The guarantee
 ///
-/// Every key whose insert answered stored is found until it is removed, and a refused insert of a key changes nothing.
-/// This holds as long as `remove` is called only for stored keys, once for each stored copy. Two hazards
-/// belong to filters as such:
+/// Every stored key is found until it is removed, and a refused insert of a key changes nothing. This holds as long as
+/// `remove` is called only for stored keys, once for each stored copy. Two hazards come with every such filter:
 ///
-/// - A key that [`insert_unique`](Self::insert_unique) answered [`Seen`](Inserted::Seen) is *not* stored.
-///   Removing it takes away the fingerprint of the key that it looks like.
-/// - Removing a key that was never stored may likewise take away the fingerprint of another key.
+/// - A key for which [`insert_unique`](Self::insert_unique) returned [`Seen`](Inserted::Seen) is *not*
+///   stored. Removing it removes the fingerprint of the key that it looks like.
+/// - Removing a key that was never stored may also remove the fingerprint of another key.
 ///
 /// ```
 /// use malkoha::Spec;
@@ -55,7 +54,7 @@ pub struct Filter {
     body: Body,
 }
 
-/// The table of a filter, by family, so that what only one family does needs no refusal by the other.
+/// The table of a filter, by family, so that neither family has to refuse what only the other can do.
 pub(crate) enum Body {
     Cuckoo(Box<dyn CuckooEngine>),
     Bloom(Box<dyn BloomEngine>),
@@ -89,7 +88,7 @@ impl Clone for Body {
 }
 
 impl Filter {
-    /// An empty filter with this geometry.
+    /// Creates an empty filter with this geometry.
     pub fn new(geometry: Geometry) -> Result<Self, Error> {
         if let Some(growth) = geometry.growth() {
             let chain = Chain::new(&geometry, growth)?;
@@ -99,18 +98,18 @@ impl Filter {
         Self::in_words(geometry, Words::zeroed(bits)?)
     }
 
-    /// The filter with this geometry in words that are as many as it needs, and as yet all zero.
+    /// The filter with this geometry in the words that it needs, which are still all zero.
     pub(crate) fn in_words(geometry: Geometry, words: Words) -> Result<Self, Error> {
         let body = select::body(&geometry, words)?;
         Ok(Self::around(geometry, body))
     }
 
-    /// The filter with this geometry and a body of the same.
+    /// The filter with this geometry and a body of that geometry.
     pub(crate) fn around(geometry: Geometry, body: Body) -> Self {
         Self { geometry, hasher: KeyHasher::new(geometry.seed()), body }
     }
 
-    /// The filter, which does not grow, said to have keys of this format.
+    /// The filter, which does not grow, with this key format.
     pub(crate) fn with_key_format(mut self, format: KeyFormat) -> Self {
         self.geometry = self.geometry.with_key_format(format);
         self
@@ -126,7 +125,7 @@ impl Filter {
         self.body.engine_mut()
     }
 
-    /// The engine of a cuckoo kind; other kinds cannot do what was asked for.
+    /// The engine of a cuckoo kind; other kinds do not support the operation.
     #[inline(always)]
     pub(crate) fn cuckoo(&self, operation: &'static str) -> Result<&dyn CuckooEngine, Error> {
         match &self.body {
@@ -144,7 +143,7 @@ impl Filter {
         }
     }
 
-    /// The engine of a Bloom kind; other kinds cannot do what was asked for.
+    /// The engine of a Bloom kind; other kinds do not support the operation.
     pub(crate) fn bloom(&self, operation: &'static str) -> Result<&dyn BloomEngine, Error> {
         match &self.body {
             Body::Bloom(engine) => Ok(&**engine),
@@ -152,7 +151,7 @@ impl Filter {
         }
     }
 
-    /// The links of a growing filter, the oldest first; none for others.
+    /// The links of a growing filter, oldest first; empty for others.
     pub(crate) fn links(&self) -> &[Self] {
         let engine: &dyn Any = self.engine();
         engine.downcast_ref::<Chain>().map_or(&[], Chain::links)
@@ -174,26 +173,26 @@ impl Filter {
         &self.geometry
     }
 
-    /// What turns keys into hashes for this filter.
+    /// The hasher that turns keys into hashes for this filter.
     #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
         &self.hasher
     }
 
     /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds
-    /// always have room. Growing filters have until the system has no more memory or, for cuckoo kinds, a
-    /// hash no more bits: places times fingerprints stay within 2^64. A growing filter of a Bloom kind does
-    /// not store a key again that it already finds.
+    /// always have room. Growing filters have room until the system runs out of memory or, for cuckoo kinds,
+    /// a hash out of bits: places times fingerprints stay within 2^64. A growing filter of a Bloom kind does
+    /// not store a key that it already finds.
     ///
-    /// A key can be stored several times: 2l copies fit for sure into an otherwise empty filter. Each copy
-    /// must be removed once.
+    /// A key can be stored several times: 2l copies are sure to fit into an otherwise empty filter. Each copy
+    /// must be removed separately.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
         let hash = key.key_hash(&self.hasher);
         self.engine_mut().insert(hash)
     }
 
-    /// Stores a key unless the filter already answers that it is there.
+    /// Stores a key unless the filter already reports it as present.
     ///
     /// A key that was [`Seen`](Inserted::Seen) is not stored, and must not be removed: it may only look like
     /// a stored one.
@@ -219,18 +218,17 @@ impl Filter {
         self.engine().contains(key.key_hash(&self.hasher))
     }
 
-    /// Removes one copy of a key, in filters with values one with value 0; `false` if none was there, and
-    /// then nothing has changed.
+    /// Removes one copy of a key, in filters with values one with value 0. Returns `false`, and changes
+    /// nothing, if there is none.
     ///
-    /// Only for keys that are stored: removing another key that happens to look the same makes the stored one
-    /// disappear.
+    /// Only for stored keys: removing another key that happens to look the same removes the stored one.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Error> {
         let hash = key.key_hash(&self.hasher);
         Ok(self.cuckoo_mut("remove keys")?.remove(hash))
     }
 
-    /// How many stored copies look like this key: at least as many as were stored of it.
+    /// Counts the stored copies that look like this key: at least as many as were stored of it.
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
         Ok(self.cuckoo("count copies")?.count(key.key_hash(&self.hasher)))
@@ -241,15 +239,14 @@ impl Filter {
         Error::Unsupported { kind: self.geometry.kind(), operation }
     }
 
-    /// The set bits of a filter of a Bloom kind, and the rate that they have, whichever keys set them. Reads
-    /// the whole table.
+    /// Counts the set bits of a filter of a Bloom kind, and computes the rate that follows from them,
+    /// whichever keys set them. Reads the whole table.
     pub fn fill(&self) -> Result<Fill, Error> {
         Ok(self.bloom("be judged by its set bits")?.fill())
     }
 
-    /// An estimate of the number of different keys from the set bits, for Bloom kinds: where
-    /// [`len`](Self::len) counts a key as often as it was inserted, this counts it once. Reads the whole
-    /// table.
+    /// Estimates the number of distinct keys from the set bits, for Bloom kinds. Where [`len`](Self::len)
+    /// counts a key each time it is inserted, this counts it once. Reads the whole table.
     ///
     /// ```
     /// use malkoha::{Kind, Spec};
@@ -264,12 +261,11 @@ impl Filter {
     }
 
     /// Moves keys of a growing filter from newer tables to older ones where removals have left room, and
-    /// gives the memory of tables back that are empty then; says how many keys were moved. For other cuckoo
-    /// filters there is nothing to do; Bloom kinds cannot.
+    /// frees tables that are then empty. Returns how many keys were moved. For other cuckoo filters there is
+    /// nothing to do; Bloom kinds do not support it.
     ///
-    /// All keys stay where lookups find them, and the rate stays below the promise: no table takes more keys
-    /// than its part of the rate allows. Takes a walk through the newer tables, and 16 bytes for each key
-    /// that can move.
+    /// All keys are still found, and the rate stays below the promise: no table takes more keys than its
+    /// share of the rate allows. Reads the newer tables, and needs 16 bytes for each key that can move.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(1000, 0.001).growing().build()?;
@@ -287,7 +283,7 @@ impl Filter {
         Ok(engine.downcast_mut::<Chain>().map_or(0, Chain::compact))
     }
 
-    /// Removes everything. A growing filter is again as small as it was in the beginning.
+    /// Removes all keys. A growing filter returns to its initial size.
     pub fn clear(&mut self) {
         self.engine_mut().clear();
     }
@@ -304,17 +300,17 @@ impl Filter {
         self.len() == 0
     }
 
-    /// What happened since the filter was made.
+    /// The counters of events since the filter was created.
     pub(crate) fn counters(&self) -> Counters {
         self.engine().counters()
     }
 
-    /// Goes on counting from here.
+    /// Continues counting from these numbers.
     pub(crate) fn count_on(&mut self, counters: Counters) {
         self.engine_mut().count_on(counters);
     }
 
-    /// Facts about the filter at this moment. For Bloom kinds this reads the whole table.
+    /// Returns statistics of the filter at this moment. For Bloom kinds this reads the whole table.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats::of(self)
@@ -327,8 +323,8 @@ impl Clone for Filter {
     }
 }
 
-/// Equal content: the same geometry, the same bits in the table, the same keys in the stash. What was counted
-/// on the way does not matter.
+/// Equal content: the same geometry, the same bits in the table, the same keys in the stash. Counters do not
+/// matter.
 impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
         self.geometry == other.geometry

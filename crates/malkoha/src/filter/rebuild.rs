@@ -1,4 +1,4 @@
-//! Building a filter anew from its keys, for those who still have them.
+//! Rebuilding a filter from its keys, where they are available.
 
 use crate::cuckoo::Offsets;
 use crate::error::Error;
@@ -8,13 +8,13 @@ use crate::plan::{Geometry, Layout, Spec};
 use crate::theory;
 
 impl Filter {
-    /// A new filter like this one, planned for `planned` keys, that holds these keys: the same kind, seed,
-    /// key format, rate and options, at the load that is usual for the kind.
+    /// Builds a new filter like this one from these keys, planned for `planned` keys: the same kind, seed,
+    /// key format, rate and options, at the usual load of the kind.
     ///
-    /// This is what to do with a filter that has grown or was doubled, or must take more than it was planned
-    /// for, where the keys are at hand: one table again, two places a lookup, and no bits spent on growth. A
-    /// growing filter is rebuilt as one that grows. A doubled one has the rate that its doubling left it
-    /// with; ask a [`Spec`] for a better one. Filters with values cannot be rebuilt from keys alone.
+    /// If you have the keys, do this with a filter that has grown, was doubled, or must take more keys than
+    /// planned. The result has one table again, two places per lookup, and no bits spent on growth. A growing
+    /// filter is rebuilt as a growing one. A doubled one keeps the rate that doubling left it with; for a
+    /// better one, build from a [`Spec`]. Filters with values cannot be rebuilt from keys alone.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -29,14 +29,14 @@ impl Filter {
     pub fn rebuild_from<K: Key + Sync>(&self, keys: &[K], planned: u64) -> Result<Self, Error> {
         if self.geometry().value_bits() > 0 {
             let what =
-                "keys alone do not tell the values; insert them into a new filter, each with its value";
+                "the keys alone do not give the values; insert each key with its value into a new filter";
             return Err(Error::Option { kind: self.geometry().kind(), what });
         }
         like(self.geometry(), planned).build_from(keys)
     }
 }
 
-/// The spec of a filter for so many keys that is otherwise as this geometry.
+/// The spec of a filter for this many keys that is otherwise like this geometry.
 fn like(geometry: &Geometry, keys: u64) -> Spec {
     let kind = geometry.kind();
     let mut spec = Spec::new(keys, geometry.rate()).kind(kind).seed(geometry.seed());

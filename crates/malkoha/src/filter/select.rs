@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::kind::{Kind, Pattern};
 use crate::plan::{Geometry, Layout};
 
-/// Builds the filter that a geometry describes, in words that are as many as it needs.
+/// Builds the filter that a geometry describes, in the words that it needs.
 pub(super) fn body(geometry: &Geometry, words: Words) -> Result<Body, Error> {
     Ok(match geometry.layout() {
         Layout::Cuckoo(layout) => Body::Cuckoo(cuckoo(layout, words)?),
@@ -31,7 +31,7 @@ fn blocked(layout: &BlockedLayout, words: Words) -> Result<Box<dyn BloomEngine>,
 }
 
 /// Cuckoo filters, by placement and table. Widths are numbers in fields; `docs/NOTEBOOK.md`, "One kernel for
-/// every width", says what it would be worth to compile them in.
+/// every width", says what compiling them in would gain.
 fn cuckoo(layout: &CuckooLayout, words: Words) -> Result<Box<dyn CuckooEngine>, Error> {
     Ok(match layout.kind {
         Kind::Classic(_) => Box::new(ClassicCuckoo::in_words(layout, words)?),

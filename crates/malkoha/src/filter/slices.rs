@@ -1,4 +1,4 @@
-//! Many keys at once: hashed a chunk at a time, with their memory on its way, in the order that suits the memory where
+//! Many keys at once: hashed a chunk at a time, with their memory prefetched, in the order that suits the memory where
 //! that makes no difference to the caller.
 
 use super::{Body, Filter};
@@ -6,7 +6,8 @@ use crate::engine::{CHUNK, Inserted, Many, for_each_ahead};
 use crate::error::{Error, Full, FullAt, Refused};
 use crate::key::{Key, KeyHash, KeyHasher};
 
-/// Hashes keys a chunk at a time and has `ask` answer for each chunk; the slices have equal lengths.
+/// Hashes keys a chunk at a time and calls `ask` for the answers of each chunk; the slices have equal
+/// lengths.
 pub(crate) fn ask_in_chunks<K: Key>(
     keys: &[K],
     answers: &mut [bool],
@@ -23,13 +24,13 @@ pub(crate) fn ask_in_chunks<K: Key>(
 }
 
 impl Filter {
-    /// Stores every key of a slice, in order, and stops at the first for which there is no room: then those before it
-    /// are stored, and no others.
+    /// Stores every key of a slice, in order, and stops at the first key without room: then those before it are stored,
+    /// and no others.
     ///
-    /// Large slices are stored in the order that suits the memory as long as all keys have room, with the memory that
-    /// [`extend`](Self::extend) needs beside the filter. The content is a function of the keys and their order, but not
-    /// that of storing them one by one. A slice that is refused takes up to three times as long, and what was stored
-    /// before may lie elsewhere than it did, as after any insert.
+    /// Large slices are stored in the order that suits the memory as long as all keys have room. This needs as much
+    /// memory beside the filter as [`extend`](Self::extend). The content is a function of the keys and their order, but
+    /// differs from that of inserting them individually. A refused slice takes up to three times as long, and tags
+    /// stored before may have moved, as after any insert.
     pub fn insert_slice<K: Key>(&mut self, keys: &[K]) -> Result<(), Refused> {
         let hasher = self.hasher;
         Many::own((keys, &[]), &hasher, |keys| {
@@ -43,7 +44,7 @@ impl Filter {
         })
     }
 
-    /// Stores the first of many keys in the order that suits the memory, where that helps, and says how many.
+    /// Stores the first of many keys in the order that suits the memory, where that helps; returns how many.
     pub(super) fn insert_first(&mut self, keys: &Many) -> usize {
         let room = self.geometry.capacity().saturating_sub(self.len());
         match &mut self.body {
@@ -52,9 +53,9 @@ impl Filter {
         }
     }
 
-    /// Stores every key of a slice that is not there yet, and says in the order of the keys what became of each. Stops
-    /// at the first for which there is no room: that key and those after it are not stored, whether they are there or
-    /// not, and are answered [`Full`].
+    /// Stores every key of a slice that is not yet present; returns the outcome of each key, in order. Stops at the
+    /// first key without room: that key and those after it are not stored, and get [`Full`] whether they are present or
+    /// not.
     ///
     /// ```
     /// use malkoha::{Inserted::{Seen, Stored}, Spec};
@@ -66,7 +67,7 @@ impl Filter {
         let hasher = self.hasher;
         let mut answers = vec![Err(Full); keys.len()];
         let mut next = answers.iter_mut();
-        // A refusal is told by the answers that are left.
+        // After a refusal, the remaining answers stay `Full`.
         let _: Result<(), Full> = Many::own((keys, &[]), &hasher, |keys| {
             keys.each_chunk(|hashes, _| {
                 for_each_ahead(self.engine_mut(), hashes, &[], |engine, hash, _| {
@@ -81,8 +82,8 @@ impl Filter {
         answers
     }
 
-    /// Answers for every key of a slice, in order. Quicker than one by one, much quicker if the filter is larger
-    /// than the caches.
+    /// Looks up every key of a slice; returns the answers in order. Faster than single lookups, much faster if the
+    /// filter is larger than the caches.
     #[must_use]
     pub fn contains_slice<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut answers = vec![false; keys.len()];
@@ -90,7 +91,7 @@ impl Filter {
         answers
     }
 
-    /// Answers for every key of a slice into a slice of equal length.
+    /// Looks up every key of a slice; writes the answers to a slice of equal length.
     ///
     /// # Panics
     ///
@@ -107,17 +108,17 @@ impl Filter {
         });
     }
 
-    /// Removes one copy of every key of a slice, in filters with values one with value 0; returns how many were there.
+    /// Removes one copy of every key of a slice, in filters with values one with value 0; returns how many there were.
     ///
-    /// Large slices are taken in the order that suits the memory, which needs as much beside the filter as
-    /// [`extend`](Self::extend) does; the answer is the same.
+    /// Large slices are processed in the order that suits the memory, which needs as much memory beside the
+    /// filter as [`extend`](Self::extend); the result is the same.
     pub fn remove_slice<K: Key>(&mut self, keys: &[K]) -> Result<usize, Error> {
         let hasher = self.hasher;
         let engine = self.cuckoo_mut("remove keys")?;
         Ok(Many::own((keys, &[]), &hasher, |keys| engine.remove_many(keys)))
     }
 
-    /// How many stored copies look like each key of a slice.
+    /// Counts the stored copies that look like each key of a slice.
     pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
         keys.iter().map(|key| self.count(key)).collect()
     }

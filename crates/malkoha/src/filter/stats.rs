@@ -1,4 +1,4 @@
-//! `Stats`: what a filter says of itself.
+//! `Stats`: facts about a filter.
 
 use core::fmt;
 
@@ -6,21 +6,20 @@ use super::{Filter, chain};
 use crate::engine::Counters;
 use crate::engine::saturating_sum;
 
-/// How near a filter is to refusing inserts.
+/// How close a filter is to refusing inserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// There is head-room.
     Room,
     /// Less than a tenth of the head-room is left, or keys had to be stashed.
     NearlyFull,
-    /// No head-room is left: inserts of cuckoo kinds take long and may be refused, the rate of Bloom kinds is
-    /// above the promise.
+    /// No head-room is left: inserts into cuckoo kinds are slow and may be refused; the rate of Bloom kinds
+    /// is above the promise.
     Full,
 }
 
 impl Level {
-    /// The level of a filter that holds so many keys of those that it takes, and so many of them outside its
-    /// table.
+    /// The level of a filter that holds `items` of `capacity` keys, `stash_size` of them outside its table.
     pub(crate) fn of(items: u64, capacity: u64, stash_size: u64) -> Self {
         if items >= capacity {
             Self::Full
@@ -57,13 +56,13 @@ impl fmt::Display for Level {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Copies of keys stored.
+    /// The number of stored copies of keys.
     pub items: u64,
     /// Slots; for Bloom kinds, bits.
     pub slots: u64,
     /// Occupied slots over slots; for Bloom kinds, set bits over bits.
     pub load: f64,
-    /// The load that no walk can pass; 1 for Bloom kinds.
+    /// The load that no walk can exceed; 1 for Bloom kinds.
     pub threshold: f64,
     /// Bytes of memory allocated.
     pub memory_bytes: u64,
@@ -71,26 +70,25 @@ pub struct Stats {
     pub stash_size: u64,
     /// Inserts refused since the filter was made.
     pub insert_failures: u64,
-    /// Steps of walks, per insert that had to walk.
+    /// The mean number of steps per insert that had to walk.
     pub steps_mean: f64,
     /// Steps of the longest walk.
     pub steps_max: u64,
-    /// The rate that was promised for the planned keys.
+    /// The promised rate for the planned keys.
     pub promised_rate: f64,
-    /// The rate that theory predicts for the keys that are in now; for Bloom kinds, for the bits that are
-    /// set.
+    /// The rate that theory predicts for the keys stored now; for Bloom kinds, for the bits set now.
     pub predicted_rate: f64,
     /// Keys that can still be stored with inserts as reliable as planned: up to 0.98 of the threshold; for
     /// Bloom kinds, up to the planned number.
     pub head_room: u64,
-    /// How near the filter is to refusing inserts.
+    /// How close the filter is to refusing inserts.
     pub level: Level,
-    /// Whether it takes more memory, rather than refuse keys or break the promised rate, when no head-room is
-    /// left: growing filters do, and sliding windows.
+    /// Whether the filter takes more memory when no head-room is left, rather than refuse keys or exceed the
+    /// promised rate: growing filters and sliding windows do.
     pub grows: bool,
-    /// The links of a growing filter, the oldest first; none for others. Such a filter has room until the
-    /// system has no more memory or a hash no more bits for places and fingerprints; its head-room is what
-    /// its links take before another one is added.
+    /// The links of a growing filter, oldest first; empty for others. Such a filter has room until the system
+    /// runs out of memory, or a hash out of bits for places and fingerprints. Its head-room is what its links
+    /// can take before another one is added.
     pub links: Vec<LinkStats>,
 }
 
@@ -98,15 +96,15 @@ pub struct Stats {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LinkStats {
-    /// Copies of keys stored.
+    /// The number of stored copies of keys.
     pub items: u64,
-    /// The most keys that it takes.
+    /// The most keys that it can take.
     pub keys: u64,
     /// Occupied slots over slots; for Bloom kinds, set bits over bits.
     pub load: f64,
     /// Bytes of memory allocated.
     pub memory_bytes: u64,
-    /// The rate that theory predicts for the keys that are in now.
+    /// The rate that theory predicts for the keys stored now.
     pub predicted_rate: f64,
 }
 
@@ -167,8 +165,8 @@ impl Stats {
 }
 
 impl Stats {
-    /// Facts about a window, of those about its generations, the newest first, each planned for so many keys,
-    /// and of what all of them counted.
+    /// Facts about a window, combined from those of its generations, newest first, each planned for `planned`
+    /// keys, and from the counters of all of them.
     pub(crate) fn of_generations(parts: &[Self], counters: Counters, planned: u64) -> Self {
         let sum = |number: fn(&Self) -> u64| saturating_sum(parts.iter().map(number));
         let (slots, newest) = (sum(|part| part.slots), &parts[0]);
@@ -187,7 +185,7 @@ impl Stats {
             promised_rate: parts.iter().map(|part| part.promised_rate).sum(),
             predicted_rate: 1.0 - none,
             head_room: planned.saturating_sub(newest.items),
-            // The newest generation fills up again and again, and there is another when it is full.
+            // The newest generation keeps filling up; when it is full, another one replaces it.
             level: if newest.items > planned { Level::Full } else { Level::Room },
             grows: true,
             links: Vec::new(),

@@ -12,10 +12,10 @@ use crate::key::Key;
 /// A filter that was planned with [`Spec::values`](crate::Spec::values) stores a number of 1 to 16 bits
 /// beside every key. A stored copy is then a key *with* a value: [`insert`](Self::insert) stores one with
 /// value 0, and [`remove`](Self::remove) removes one with value 0 and no other. [`contains`](Self::contains),
-/// [`count`](Self::count) and [`insert_unique`](Self::insert_unique) look at keys whatever their values.
+/// [`count`](Self::count) and [`insert_unique`](Self::insert_unique) ignore values.
 ///
-/// The hazards of removal are those of keys: removing or updating a key with a value that it was not stored
-/// with may take or change what belongs to another key that looks the same and has that value.
+/// The hazards of removal apply here too: removing or updating a key with a value that it was not stored with
+/// may remove or change the copy of another key that looks the same and has that value.
 impl Filter {
     /// Stores one copy of a key with a value. If there is no room, or the value is wider than planned, the
     /// filter stays as it was, bit for bit.
@@ -36,32 +36,32 @@ impl Filter {
         Ok(self.valued_mut(&[value])?.insert_value(hash, value)?)
     }
 
-    /// The values of all stored copies that look like this key, ascending. Those that were stored with the
-    /// key are always among them. Another one comes along with about the rate's probability, and for a key
-    /// that is not stored there is one with the rate's probability and none otherwise.
+    /// Returns the values of all stored copies that look like this key, ascending. Those stored with the key
+    /// are always among them; another one appears with about the rate's probability. For a key that is not
+    /// stored there is one with the rate's probability, and none otherwise.
     #[inline]
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
         Ok(self.valued()?.values(key.key_hash(&self.hasher)))
     }
 
-    /// Gives one copy of a key that is stored with the value `old` the value `new`; `false` if there is none,
-    /// and then nothing has changed. Needs no room.
+    /// Changes the value of one stored copy of a key from `old` to `new`. Returns `false`, and changes
+    /// nothing, if there is none. Needs no room.
     #[inline]
     pub fn update_value<K: Key + ?Sized>(&mut self, key: &K, old: u16, new: u16) -> Result<bool, Error> {
         let hash = key.key_hash(&self.hasher);
         Ok(self.valued_mut(&[old, new])?.update_value(hash, old, new))
     }
 
-    /// Removes one copy of a key that is stored with this value; `false` if there is none, and then nothing
-    /// has changed.
+    /// Removes one copy of a key that is stored with this value. Returns `false`, and changes nothing, if
+    /// there is none.
     #[inline]
     pub fn remove_value<K: Key + ?Sized>(&mut self, key: &K, value: u16) -> Result<bool, Error> {
         let hash = key.key_hash(&self.hasher);
         Ok(self.valued_mut(&[value])?.remove_value(hash, value))
     }
 
-    /// Stores every key of a slice with its value, in order, and stops at the first for which there is no
-    /// room. If a value is wider than planned, nothing is stored.
+    /// Stores every key of a slice with its value, in order, and stops at the first key without room. If a
+    /// value is wider than planned, nothing is stored.
     ///
     /// # Panics
     ///
@@ -83,7 +83,7 @@ impl Filter {
         })
     }
 
-    /// The candidate values of every key of a slice, in order.
+    /// Returns the candidate values of every key of a slice, in order.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(1000, 1e-6).values(3).build()?;
@@ -110,7 +110,7 @@ impl Filter {
         Ok(answers)
     }
 
-    /// Removes one copy of every key of a slice with its value; returns how many were there.
+    /// Removes one copy of every key of a slice with its value; returns how many there were.
     ///
     /// # Panics
     ///
@@ -131,8 +131,8 @@ impl Filter {
         Ok(removed)
     }
 
-    /// Stores every key of a slice with its value, all or none, in the order that suits the memory, on so
-    /// many threads: [`extend`](Self::extend) for filters with values.
+    /// Stores every key of a slice with its value, all or none, in the order that suits the memory, on
+    /// `threads` threads: [`extend`](Self::extend) for filters with values.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Chains of filters that are there already: the other way to merge into something larger.
+//! Chains of existing filters: the other way to merge into something larger.
 
 use crate::cuckoo::{CuckooLayout, Offsets};
 use crate::error::Error;
@@ -10,17 +10,17 @@ use super::rules::{grows, overfull, stranger};
 use super::{Chain, Filter};
 
 impl Filter {
-    /// A new growing filter that holds everything of this one and of others: copies of their tables are its
-    /// first links. All must have one seed and kind, and either do not grow or are chains themselves. For the
-    /// kinds that [grow](crate::Spec::growing), without values, near offsets or doublings.
+    /// Builds a new growing filter that holds everything in this one and in others: copies of their tables
+    /// are its first links. All must have the same seed and kind; each may be a single table or a chain. For
+    /// the kinds that can [grow](crate::Spec::growing), without values, near offsets or doublings.
     ///
-    /// No bit of a fingerprint is spent, so that the rates add up: of m filters with a rate r each, absent
-    /// keys are found with a rate of m r ([`Stats::predicted_rate`](crate::Stats::predicted_rate)), where one
-    /// [larger table](Self::merge_into_larger) would have the same or, if m is no power of two, a higher one.
-    /// Lookups ask all m tables. The promise ([`geometry`](Self::geometry)) leaves room for links that are
-    /// added later: it is 1.6 m r for two filters, 1.33 m r for three, and nears m r for many. Multiplicities
-    /// are kept, and every stored copy can be removed. [`compact`](Self::compact) moves what it can to the
-    /// first of them.
+    /// No bit of a fingerprint is spent, so the rates add up: m filters of rate r together have a rate of m r
+    /// ([`Stats::predicted_rate`](crate::Stats::predicted_rate)), where one
+    /// [larger table](Self::merge_into_larger) would have the same or, if m is not a power of two, a higher
+    /// one. Lookups search all m tables. The promised rate ([`geometry`](Self::geometry)) leaves room for
+    /// links that are added later: it is 1.6 m r for two filters, 1.33 m r for three, and approaches m r for
+    /// many. Multiplicities are kept, and every stored copy can be removed. [`compact`](Self::compact) moves
+    /// what it can to the first links.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};
@@ -39,14 +39,15 @@ impl Filter {
         let filters = || core::iter::once(self).chain(others.iter().copied());
         let format = united_format(filters())?;
         let mut links: Vec<&Self> = filters().flat_map(links_of).collect();
-        // Each must have a multiple of the pairs of those before it; chains put together take turns.
+        // Each must have a multiple of the pairs of those before it, so the links of several chains are
+        // interleaved.
         links.sort_by_key(|link| link.geometry().cuckoo().map_or(0, CuckooLayout::pairs));
         let first = *links[0].geometry();
         let option = |what| Err(Error::Option { kind: first.kind(), what });
         if !links.iter().all(|link| grows(link.geometry())) {
             return option(
                 "only flexible, windowed, sorted and Bloom filters make a chain, without near offsets, \
-                 values or doublings; merge into a larger filter, or ask the filters one after the other",
+                 values or doublings; merge into a larger filter, or query the filters one after another",
             );
         }
         for pair in links.windows(2) {
@@ -58,8 +59,8 @@ impl Filter {
         }
         if links.iter().any(|link| overfull(link)) {
             return option(
-                "a filter with more keys than it was planned for has no place in a chain, whose rate would \
-                 not be what it says; remove keys, or ask the filters one after the other",
+                "a filter with more keys than it was planned for cannot be in a chain, which would exceed its \
+                 promised rate; remove keys, or query the filters one after another",
             );
         }
         let count = u32::try_from(links.len()).map_err(|_| Error::TooLarge { keys: u64::MAX })?;
@@ -81,7 +82,7 @@ fn links_of(filter: &Filter) -> &[Filter] {
     if filter.geometry().is_growing() { filter.links() } else { core::slice::from_ref(filter) }
 }
 
-/// How a chain goes on that begins with a table which was not planned to grow.
+/// How a chain grows whose first table was not planned to grow.
 fn growth_of(first: &Geometry) -> Growth {
     let kind = first.kind();
     match *first.layout() {

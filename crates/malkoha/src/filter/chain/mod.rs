@@ -1,42 +1,42 @@
-//! The chain: a filter that grows by adding larger ones.
+//! The chain: a filter that grows by adding larger tables.
 //!
 //! ```text
-//!   link     1          2                  3                                    plan.rs
+//!   link     1          2                  3                                    plan/growth.rs
 //!         +------+ +------------+ +------------------------+
 //!         | P, F | |  2P, 4F    | |         4P, 4F         |   ...   places, fingerprints
 //!         +------+ +------------+ +------------------------+
 //!   keys     n          2n                 4n
 //! ```
 //!
-//! Keys go to the newest link that has room; when none has, a link is added, about twice as large and with
-//! longer fingerprints, so that the rates of all links together stay below the promise. Lookups ask every
+//! Keys go to the newest link that has room. When none has, a link is added, about twice as large and with
+//! longer fingerprints, so that the rates of all links together stay below the promise. Lookups search every
 //! link.
 //!
-//! # Why removing loses nobody
+//! # Why removals lose no keys
 //!
-//! Links that are independent lose keys: asked to remove x, the chain may find a tag of y that looks like x
-//! in one link while x itself lies in another, and y looks like nothing that is left. Here links share hash
-//! bits. With signed offsets a link knows of a key its *pair*, first place and fingerprint, and nothing else.
-//! The number of pairs of each link is a multiple of that of every older link, and a pair is the hash scaled
-//! down to the number of pairs. Hence (1): keys with equal pairs in one link have equal pairs in all older
-//! links.
+//! Independent links would lose keys: on removing x, the chain may find a tag of y that looks like x in one
+//! link while x itself is in another, and then no tag is left that looks like y. Here links share hash bits.
+//! With signed offsets, all that a link knows about a key is its *pair*: first place and fingerprint. The
+//! number of pairs of each link is a multiple of that of every older link, and a pair is the hash scaled down
+//! to the number of pairs. Hence (1): keys with equal pairs in one link have equal pairs in all older links.
 //!
-//! Call a chain *sound* if its tags can be dealt out to the stored copies of keys, one to each and none left,
-//! so that every copy gets a tag that is its own pair in that tag's link. In a sound chain every stored key
-//! is found, and as many copies are counted as were stored. Every operation keeps a chain sound:
+//! Call a chain *sound* if its tags can be assigned to the stored copies of keys, one to each and none left
+//! over, so that every copy gets a tag that is its own pair in that tag's link. In a sound chain every stored
+//! key is found, and at least as many copies are counted as were stored. Every operation keeps a chain sound:
 //!
-//! - *Insert* into any link adds one copy and one tag with its pair.
-//! - *Remove* a stored x takes a tag t equal to x's pair from the newest link that has one. Let s be the tag
-//!   dealt to the copy of x; its link is that of t or older. If s is t, done. Otherwise t was dealt to a copy
-//!   of some y with the same pair in t's link. By (1) x and y have the same pair in the link of s, so that s
-//!   can be dealt to y.
-//! - *Compact* moves a tag to an older link, where its owner's pair follows from the tag alone, by (1).
+//! - *Inserting* into any link adds one copy and one tag with its pair.
+//! - *Removing* a stored x takes a tag t equal to x's pair from the newest link that has one. Let s be the
+//!   tag assigned to the copy of x; its link is that of t or older. If s is t, we are done. Otherwise t was
+//!   assigned to a copy of some y with the same pair in t's link. By (1), x and y have the same pair in the
+//!   link of s, so s can be assigned to y.
+//! - *Compacting* moves a tag to an older link, where its owner's pair follows from the tag alone, by (1).
 //!
-//! Copies of one key are no exception: x and y may be the same key. The argument needs that the newest link
-//! is asked first: with s in a newer link than t nothing would follow. It needs that a tag is one pair, which
-//! XOR placements do not give, where a tag stands for two; so they do not grow.
+//! Copies of one key are no exception: x and y may be the same key. The argument requires that the newest
+//! link is searched first: with s in a newer link than t, nothing would follow. It also requires that a tag
+//! stands for one pair. With XOR placements it stands for two, so they do not grow.
 //!
-//! Bloom kinds remove nothing and need none of this. There a key that is already found is not stored again.
+//! Bloom kinds remove nothing and need none of this. In them, a key that is already found is not stored
+//! again.
 
 mod join;
 pub(crate) mod rules;
@@ -54,7 +54,7 @@ use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 use crate::plan::{Geometry, Growth};
 
-/// Keys that a link takes until its share of the rate is used up.
+/// The number of keys that a link can take until its share of the rate is used up.
 pub(crate) fn room(link: &Filter) -> u64 {
     link.geometry().keys().saturating_sub(link.len())
 }
@@ -78,8 +78,8 @@ fn bloom(link: &Filter) -> &dyn BloomEngine {
     link.bloom("be a link of bits").expect("links are of the kind of their chain")
 }
 
-/// Answers for all hashes whether any of the filters holds them: asks the first filter for all, then the next
-/// one for those that are still unknown.
+/// Looks up all hashes in several filters: all of them in the first, then in each further one those not yet
+/// found.
 pub(crate) fn contains_in_any<'a>(
     mut filters: impl Iterator<Item = &'a Filter>,
     hashes: &[KeyHash],
@@ -104,13 +104,13 @@ pub(crate) fn contains_in_any<'a>(
     }
 }
 
-/// Links, the oldest first; there is always one.
+/// Links, oldest first; there is always at least one.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     geometry: Geometry,
     growth: Growth,
     links: Vec<Filter>,
-    /// Inserts that the chain refused, and what links counted that are no more.
+    /// Inserts that the chain refused, and the counters of links that no longer exist.
     past: Counters,
 }
 
@@ -130,7 +130,7 @@ impl Chain {
         if self.is_bloom() { Body::Bloom(Box::new(self)) } else { Body::Cuckoo(Box::new(self)) }
     }
 
-    /// The links, the oldest first.
+    /// The links, oldest first.
     pub(crate) fn links(&self) -> &[Filter] {
         &self.links
     }
@@ -145,7 +145,7 @@ impl Chain {
 
     /// Stores a key in the newest link that has room, or in a new one.
     fn store(&mut self, hash: KeyHash) -> Result<(), Full> {
-        // Usually the newest has room. Older ones have where keys were removed.
+        // Usually the newest has room. Older ones have room where keys were removed.
         if self.links.iter_mut().rev().any(|link| insert(link, hash).is_ok()) {
             return Ok(());
         }
@@ -153,13 +153,13 @@ impl Chain {
         stored.inspect_err(|Full| self.past.failures += 1)
     }
 
-    /// Adds a link with room for at least so many keys, if a hash has the bits and the system the memory for
-    /// it. Otherwise nothing changes.
+    /// Adds a link with room for at least `keys` keys, if a hash has enough bits and the system enough
+    /// memory. Otherwise nothing changes.
     #[cold]
     fn grow(&mut self, keys: u64) -> Result<(), Full> {
         let newest = self.newest();
-        // A link that is half empty and yet refuses a key is asked for too many copies of that key. Without
-        // this, they would add ever larger links, each for a few of them.
+        // If a link is half empty and still refuses a key, there are too many copies of that key. Without
+        // this check they would add ever larger links, each for a few of them.
         if newest.len() < room(newest) {
             return Err(Full);
         }
@@ -175,7 +175,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The newest link that has room for at least one of so many keys, or a new one that has for all.
+    /// The newest link with room for at least one key, or a new one with room for all `keys` keys.
     fn link_with_room(&mut self, keys: u64) -> Result<&mut Filter, Full> {
         let at = if let Some(at) = self.links.iter().rposition(|link| room(link) > 0) {
             at
@@ -186,8 +186,8 @@ impl Chain {
         Ok(&mut self.links[at])
     }
 
-    /// Stores keys in the link that has room for them, all or none; says whether it did. It does not if there are too
-    /// few of them for the copy of the link that is made first.
+    /// Stores all keys, or none, in the link that has room for them; returns whether it did. It does not if they are
+    /// too few to justify the copy of the link that is made first.
     fn insert_in_one(&mut self, keys: &Many, threads: usize) -> Result<bool, Full> {
         let link = self.link_with_room(keys.len() as u64)?;
         if (keys.len() as u64) < link.geometry().keys() / 64 {
@@ -204,10 +204,10 @@ impl Chain {
         Ok(stored.is_ok())
     }
 
-    /// Moves tags from newer links to older ones that have room, oldest first, and drops links that are empty
-    /// then.
+    /// Moves tags from newer links to older ones that have room, oldest first, and drops links that are then
+    /// empty.
     ///
-    /// The hashes that a link tells lead to the same pairs as the keys themselves, in that link and hence in
+    /// The hashes that a link yields lead to the same pairs as the keys themselves, in that link and hence in
     /// all older ones. No link gets more keys than its share of the rate allows, so the promise holds.
     pub(crate) fn compact(&mut self) -> u64 {
         let mut moved = 0;
@@ -216,12 +216,12 @@ impl Chain {
             let link = &mut rest[0];
             let rooms = saturating_sum(older.iter().map(room));
             let rooms = usize::try_from(rooms).unwrap_or(usize::MAX);
-            // Only as many are looked at as there is room for; a link whose keys all stay costs nothing.
+            // Only as many copies are read as there is room for; a link whose keys all stay costs nothing.
             let copies: Vec<_> = cuckoo(link).copies().take(rooms).collect();
             for (hash, _) in copies {
                 if older.iter_mut().any(|older| insert(older, hash).is_ok()) {
                     let taken = cuckoo_mut(link).remove(hash);
-                    debug_assert!(taken, "what a link tells of is there");
+                    debug_assert!(taken, "what a link yields is there");
                     moved += 1;
                 }
             }
@@ -253,13 +253,13 @@ impl Engine for Chain {
     }
 
     fn prefetch(&self, hash: KeyHash) {
-        // The newest is the largest and the first to be asked.
+        // The newest is the largest and the first to be searched.
         if let Some(link) = self.links.last() {
             link.engine().prefetch(hash);
         }
     }
 
-    /// Asks the newest link first, which has most of the keys.
+    /// Searches the newest link first, which has most of the keys.
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {
         contains_in_any(self.links.iter().rev(), hashes, answers);
     }
@@ -280,7 +280,8 @@ impl Engine for Chain {
         })
     }
 
-    /// Link by link, as many keys as each has room for; if some find no place there, all of these one by one.
+    /// Stores keys link by link, as many as each has room for. If some find no place there, all of these are
+    /// stored individually.
     fn insert_many(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
         if self.is_bloom() || again == Again::Skip {
             return keys.each_chunk_on(threads, |hashes, _| {
@@ -411,7 +412,7 @@ impl Content for Chain {
     }
 
     fn restore(&mut self, _: u64, _: Vec<Stashed>) {
-        unreachable!("links are restored one by one");
+        unreachable!("links are restored individually");
     }
 
     fn audit(&self) -> Result<(), Flaw> {
@@ -421,7 +422,7 @@ impl Content for Chain {
     fn counters(&self) -> Counters {
         let mut sum = self.past;
         for link in &self.links {
-            // What one link refuses another takes; that is no failure.
+            // What one link refuses, another takes; that is not a failure.
             sum.add(Counters { failures: 0, ..link.engine().counters() });
         }
         sum

@@ -3,7 +3,7 @@
 use super::Filter;
 use crate::plan::{Geometry, Layout};
 
-/// Whether a link has more keys than its part of the rate allows.
+/// Whether a link has more keys than its share of the rate allows.
 pub(crate) fn overfull(link: &Filter) -> bool {
     link.len() > link.geometry().keys()
 }
@@ -17,7 +17,7 @@ pub(crate) fn grows(geometry: &Geometry) -> bool {
     })
 }
 
-/// What is wrong with a link behind another, however they came together: removing would lose keys.
+/// Why a link cannot follow another, however they came together: removals would lose keys.
 pub(crate) fn stranger(last: &Geometry, link: &Geometry) -> Option<&'static str> {
     let follows = match (last.layout(), link.layout()) {
         (Layout::Cuckoo(last), Layout::Cuckoo(link)) => {
@@ -30,8 +30,8 @@ pub(crate) fn stranger(last: &Geometry, link: &Geometry) -> Option<&'static str>
         _ => false,
     };
     let checks = [
-        (grows(link), "it is no filter that can be a link"),
-        (follows, "places and fingerprints are no multiple, or of another kind"),
+        (grows(link), "this filter cannot be a link"),
+        (follows, "its places times fingerprints are no multiple of the last, or it is of another kind"),
         (link.seed() == last.seed(), "it has another seed"),
     ];
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
