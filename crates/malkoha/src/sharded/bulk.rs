@@ -6,10 +6,9 @@
 //!                                                                               each with its set of shards
 //! ```
 //!
-//! What the system gives no thread for is done by the caller's.
+//! If the system provides no thread for some work, the calling thread does it.
 //!
-//! The keys of a shard arrive in their order either way, so that the content does not depend on the number of
-//! threads.
+//! Either way, the keys of a shard arrive in order, so the content does not depend on the number of threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,19 +25,20 @@ use crate::key::{Key, KeyHash};
 use super::groups::Groups;
 use super::{Shard, Sharded, shard_of};
 
-/// Threads beyond which none is of use, and none is started.
+/// The most threads that are of use; no more are started.
 const MOST_THREADS: usize = 256;
 
-/// Hashes of a buffer, and buffers that may wait for an inserter: 512 KiB for each of them.
+/// Hashes per buffer, and buffers that may wait for an inserter: 512 KiB per inserter.
 const BUFFER: usize = 1 << 13;
 const BUFFERS: usize = 8;
 
 impl Sharded {
-    /// Stores all keys of a slice on so many threads, each of which owns the shards that it fills. If one of
-    /// the keys finds no room, nothing is stored.
+    /// Stores all keys of a slice on `threads` threads, each of which owns the shards that it fills. If one
+    /// of the keys finds no room, nothing is stored.
     ///
-    /// Needs room for 16 bytes for each of an eighth of the planned keys, or of 2^20 keys if that is more, and for 9 to
-    /// 12 bytes for each of these that is being stored; and a second filter if this one is not empty.
+    /// Keys are stored in rounds of an eighth of the planned keys, or of 2^20 keys if that is more. Needs memory for 16
+    /// bytes per key of a round, for 9 to 12 bytes per key that is being stored, and for a second filter if this one is
+    /// not empty.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(100_000, 0.001).sharded(8).build()?;
@@ -55,11 +55,11 @@ impl Sharded {
         })
     }
 
-    /// Stores all keys of a stream: the calling thread reads and hashes them, so many inserters store them,
-    /// each of which owns a set of shards and is fed through a bounded queue. If one of the keys finds no
-    /// room, nothing is stored, and the stream is not read to its end.
+    /// Stores all keys of a stream: the calling thread reads and hashes them, and `threads` inserters store
+    /// them. Each inserter owns a set of shards and is fed through a bounded queue. If one of the keys finds
+    /// no room, nothing is stored, and the stream is not read to its end.
     ///
-    /// Needs room for 512 KiB an inserter, and a second filter if this one is not empty.
+    /// Needs memory for 512 KiB per inserter, and for a second filter if this one is not empty.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::new(1000, 0.001).sharded(8).build()?;
@@ -75,7 +75,7 @@ impl Sharded {
         self.all_or_nothing(|filter| filter.store_stream(keys.into_iter(), threads.clamp(1, MOST_THREADS)))
     }
 
-    /// Restores the content from before if `store` fails. What happened stays counted.
+    /// Restores the previous content if `store` fails, and keeps the counters.
     fn all_or_nothing(&mut self, store: impl FnOnce(&mut Self) -> Result<(), Full>) -> Result<(), Full> {
         // Bloom kinds never refuse.
         let restorable = self.geometry.kind().is_bloom() || self.is_empty();
@@ -122,14 +122,14 @@ impl Sharded {
         if full.into_inner() { Err(Full) } else { Ok(()) }
     }
 
-    /// The hashes of all keys, those of one shard together and in order, and how many each shard has.
+    /// The hashes of all keys, grouped by shard and in order within it, and how many each shard has.
     fn in_order_of_shards<K: Key + Sync>(&self, keys: &[K], threads: usize) -> (Vec<KeyHash>, Vec<usize>) {
         let shards = self.shards.len();
         let share = keys.len().div_ceil(threads).max(BUFFER);
         let mut shares = vec![(Vec::new(), Vec::new()); keys.len().div_ceil(share)];
         threads::for_each(keys.chunks(share).zip(&mut shares), threads, |(keys, (hashes, counts))| {
             hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
-            // In memory of its own: threads that count side by side would take each other's cache lines away.
+            // In separate memory: threads that count side by side would contend for cache lines.
             let mut own = vec![0; shards];
             for hash in hashes {
                 own[shard_of(*hash, shards).0] += 1;
@@ -190,30 +190,30 @@ impl Sharded {
     }
 }
 
-/// What fills a set of shards.
+/// Fills a set of shards.
 struct Inserter<'a> {
     set: &'a mut [Shard],
     /// The number of the set's first shard.
     first: usize,
-    /// All shards.
+    /// The number of all shards.
     shards: usize,
     groups: Groups,
 }
 
 /// Stores hashes in the shards of an inserter.
 fn store(inserter: &Mutex<Inserter>, hashes: Vec<KeyHash>) -> Result<(), Full> {
-    let Inserter { set, first, shards, groups } = &mut *inserter.lock().expect("nobody panics with it");
+    let Inserter { set, first, shards, groups } = &mut *inserter.lock().expect("no holder panics");
     groups.group(hashes.into_iter(), *shards);
     groups.parts().try_for_each(|(shard, hashes, _)| {
         set[shard - *first].get_mut().insert_slice(hashes).map_err(|_| Full)
     })
 }
 
-/// The way to an inserter.
+/// Hands hashes to an inserter.
 struct Feed<'a> {
     buffer: Vec<KeyHash>,
     inserter: &'a Mutex<Inserter<'a>>,
-    /// To the thread that works for it, unless there was none to be had.
+    /// Leads to the thread of the inserter, if one was available.
     queue: Option<SyncSender<Vec<KeyHash>>>,
 }
 
@@ -224,8 +224,8 @@ impl Feed<'_> {
         if self.buffer.len() < BUFFER { Ok(()) } else { self.hand_on() }
     }
 
-    /// Has the hashes of the buffer stored; waits while the queue is full. If the thread has gone, some key found no
-    /// room.
+    /// Hands the hashes of the buffer over to be stored; waits while the queue is full. If the thread is gone, some key
+    /// found no room.
     fn hand_on(&mut self) -> Result<(), Full> {
         let hashes = core::mem::take(&mut self.buffer);
         match &self.queue {

@@ -6,7 +6,7 @@ use crate::plan::Geometry;
 use crate::theory;
 use crate::theory::search::most;
 
-/// The exact numbers of a sharded filter: how many shards, and the geometry that all of them have. Plain
+/// The exact numbers of a sharded filter: the number of shards, and the geometry that all of them have. Plain
 /// data.
 ///
 /// ```
@@ -24,7 +24,7 @@ pub struct ShardedGeometry {
     pub(crate) shard: Geometry,
 }
 
-/// The keys for which each shard is planned if all of them together are to take n.
+/// The number of keys that each shard is planned for, so that all of them together take n.
 pub(super) fn keys_per_shard(kind: Kind, n: u64, shards: u32) -> u64 {
     if kind.is_bloom() { theory::mean_shard(n, shards) } else { theory::fullest_shard(n, shards) }
 }
@@ -36,13 +36,13 @@ impl ShardedGeometry {
         self.shard.kind()
     }
 
-    /// The keys that the whole is planned for.
+    /// The number of keys that the whole filter is planned for.
     #[must_use]
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// The rate that is promised for that many keys.
+    /// The promised rate for that many keys.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.rate
@@ -54,7 +54,7 @@ impl ShardedGeometry {
         self.shard.seed()
     }
 
-    /// What its keys are, as its maker says.
+    /// The declared format of the keys.
     #[must_use]
     pub fn key_format(&self) -> KeyFormat {
         self.shard.key_format()
@@ -72,7 +72,7 @@ impl ShardedGeometry {
         &self.shard
     }
 
-    /// Bytes of memory: the tables of all shards as they are allocated.
+    /// Bytes of memory: the tables of all shards as allocated.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.shard.bytes().saturating_mul(u64::from(self.shards))
@@ -84,8 +84,8 @@ impl ShardedGeometry {
         self.bytes() as f64 * 8.0 / self.keys as f64
     }
 
-    /// The keys that it takes reliably, which may be more than planned: so many that the fullest shard is not
-    /// too full. For Bloom kinds, the planned number.
+    /// The number of keys that it takes reliably, which may be more than planned: the most for which the
+    /// fullest shard is not too full. For Bloom kinds, the planned number.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         if self.kind().is_bloom() {
@@ -95,13 +95,13 @@ impl ShardedGeometry {
         most(fits).max(self.keys)
     }
 
-    /// The rate that theory predicts when n keys are in.
+    /// The rate that theory predicts with n keys stored.
     #[must_use]
     pub fn predicted_rate(&self, n: u64) -> f64 {
         let shards = u64::from(self.shards);
         match self.shard.cuckoo() {
-            // As one table with the places of all shards: drawing a shard and a place in it is drawing among
-            // them.
+            // Like one table with the places of all shards: drawing a shard and then a place in it is one
+            // draw among them all.
             Some(layout) => {
                 theory::rate(self.kind(), n, layout.places().saturating_mul(shards), layout.fingerprints())
             }

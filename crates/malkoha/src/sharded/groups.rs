@@ -1,5 +1,4 @@
-//! Many keys at a time: keys in the order of their shards, so that each lock is taken once for all keys of a
-//! shard.
+//! Many keys at a time, sorted by shard, so that each lock is taken once for all keys of a shard.
 
 use std::ops::Range;
 
@@ -10,13 +9,13 @@ use crate::key::{Key, KeyHash};
 
 use super::{Shard, Sharded, shard_of};
 
-/// Keys that are grouped at a time: enough for each shard that the filters have memory to ask for ahead, and never so many
-/// that they themselves leave the cache for long.
+/// The number of keys grouped at a time: enough per shard for the filters to prefetch memory, and never so many that
+/// the keys themselves leave the cache for long.
 const LEAST_GROUPED: usize = 1 << 14;
 const MOST_GROUPED: usize = 1 << 20;
 const KEYS_PER_SHARD: usize = 256;
 
-/// Hashes in the order of their shards, and where each was in the slice.
+/// Hashes sorted by shard, and where each was in the slice.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     drawn: Vec<(usize, KeyHash)>,
@@ -27,7 +26,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Puts hashes, at most 2^32 of them, into the order of their shards; those of one shard keep theirs.
+    /// Sorts hashes, at most 2^32 of them, by shard; those of one shard keep their order.
     #[expect(clippy::cast_possible_truncation, reason = "at most 2^20 keys are grouped at a time")]
     pub(super) fn group(&mut self, hashes: impl Iterator<Item = KeyHash>, shards: usize) {
         self.drawn.clear();
@@ -42,7 +41,7 @@ impl Groups {
         }
         self.hashes.resize(self.drawn.len(), KeyHash::from_raw(0));
         self.from.resize(self.drawn.len(), 0);
-        // Until now the number of a shard's hashes stood one further on; each moves its beginning to its end.
+        // Here `ends[shard]` is where the hashes of a shard begin; placing them moves it to where they end.
         for (at, (shard, hash)) in self.drawn.iter().enumerate() {
             let to = self.ends[*shard];
             self.hashes[to] = *hash;
@@ -51,7 +50,7 @@ impl Groups {
         }
     }
 
-    /// The shards that have hashes, with these and where they were in the slice.
+    /// The shards that have hashes, with those hashes and where they were in the slice.
     pub(super) fn parts(&self) -> impl Iterator<Item = (usize, &[KeyHash], &[u32])> {
         let mut start = 0;
         self.ends.iter().enumerate().filter_map(move |(shard, &end)| {
@@ -62,7 +61,7 @@ impl Groups {
     }
 }
 
-/// Stores all hashes in order; calls `refused` with the indices of those for which there is no room.
+/// Stores all hashes in order; calls `refused` with the index of each one without room.
 fn insert_all(filter: &mut Filter, hashes: &[KeyHash], mut refused: impl FnMut(usize)) {
     let mut tried = 0;
     while let Err(rest) = filter.insert_slice(&hashes[tried..]) {
@@ -91,7 +90,7 @@ impl Sharded {
         }
     }
 
-    /// Answers for every key of a slice, in order.
+    /// Looks up every key of a slice; returns the answers in order.
     ///
     /// ```
     /// let filter = malkoha::Spec::new(1000, 1e-6).sharded(4).build()?;
@@ -106,7 +105,7 @@ impl Sharded {
         answers
     }
 
-    /// Answers for every key of a slice into a slice of equal length.
+    /// Looks up every key of a slice; writes the answers to a slice of equal length.
     ///
     /// # Panics
     ///
@@ -121,8 +120,8 @@ impl Sharded {
         });
     }
 
-    /// Stores every key of a slice. Keys for which there is no room in their shards are named in the error,
-    /// all others are in.
+    /// Stores every key of a slice. The error names the keys without room in their shards; all others are
+    /// stored.
     pub fn insert_slice<K: Key>(&self, keys: &[K]) -> Result<(), Refused> {
         let mut refused = Vec::new();
         self.each_shard(keys, |shard, hashes, indices| {
@@ -136,8 +135,7 @@ impl Sharded {
         if refused.is_empty() { Ok(()) } else { Err(Refused::some(refused)) }
     }
 
-    /// Stores every key of a slice that is not there yet, and says in the order of the keys what became of
-    /// each.
+    /// Stores every key of a slice that is not yet present; returns the outcome of each key, in order.
     ///
     /// ```
     /// use malkoha::{Inserted::{Seen, Stored}, Spec};
@@ -154,7 +152,7 @@ impl Sharded {
         answers
     }
 
-    /// Removes one copy of every key of a slice; returns how many were there.
+    /// Removes one copy of every key of a slice; returns how many there were.
     pub fn remove_slice<K: Key>(&self, keys: &[K]) -> Result<usize, Error> {
         let mut removed = Ok(0);
         self.each_shard(keys, |shard, hashes, _| {
@@ -169,7 +167,7 @@ impl Sharded {
         removed
     }
 
-    /// How many stored copies look like each key of a slice, in order.
+    /// Counts the stored copies that look like each key of a slice, in order.
     pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
         let mut counts = vec![0; keys.len()];
         let mut outcome = Ok(());

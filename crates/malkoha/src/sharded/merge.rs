@@ -9,9 +9,9 @@ use crate::filter::merge::Which;
 use super::Sharded;
 
 impl Sharded {
-    /// Takes over everything that another filter holds, shard by shard, as [`Filter::merge`] does. Both must
-    /// have as many shards, of the same layout and seed. If not all copies find a place nothing changes; this
-    /// needs room for a second filter while it lasts. The other one is taken as it is at one moment.
+    /// Merges another filter into this one, shard by shard, as [`Filter::merge`] does. Both must have the
+    /// same number of shards, of the same layout and seed. If some copies find no place, nothing changes. The
+    /// merge needs memory for a second filter. The other filter is read as it is at one moment.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -27,9 +27,8 @@ impl Sharded {
         self.merge_shards(other, Which::All)
     }
 
-    /// Takes over what another filter holds and this one does not, as [`Filter::merge_unique`] does; the
-    /// result is *not safe for removals*, for the reasons given there. Otherwise as for
-    /// [`merge`](Self::merge).
+    /// Merges what another filter holds and this one does not, as [`Filter::merge_unique`] does. The result
+    /// is *not safe for removals*, for the reasons given there. Otherwise like [`merge`](Self::merge).
     pub fn merge_unique(&mut self, other: &Self) -> Result<(), Error> {
         self.merge_shards(other, Which::Unknown)
     }

@@ -3,16 +3,16 @@
 //! ```text
 //!   hash x shards = shard . rest          one more draw before the place (key/draw.rs)
 //!   shard  -> lock -> filter              one lock each, on cache lines of its own
-//!   rest   -> place, fingerprint          in the filter of that shard, as ever
+//!   rest   -> place, fingerprint          in the filter of that shard, as usual
 //!
-//!   slices -> groups.rs                   keys in the order of their shards, a lock once for all keys of a shard
+//!   slices -> groups.rs                   keys sorted by shard, each lock taken once for all keys of a shard
 //!   bulk   -> bulk.rs                     threads own shards; no locks
 //! ```
 //!
 //! The invariant: a key has one shard, and a shard is only touched under its lock or through `&mut`. A thread
-//! waits for a lock only while it holds none, or holds those of lower numbers; so no two wait for each other.
-//! No code of the caller runs while a lock is held, for keys are hashed before; except what
-//! [`Sharded::write_to`] writes to, which runs under locks for reading.
+//! waits for a lock only while it holds none, or only those of lower numbers, so no two threads wait for each
+//! other. No code of the caller runs while a lock is held, because keys are hashed before. The exception is
+//! the writer given to [`Sharded::write_to`], which runs under read locks.
 
 mod bulk;
 mod geometry;
@@ -37,34 +37,34 @@ use crate::filter::{Level, Stats};
 use crate::key::draw::draw;
 use crate::key::{Key, KeyHash, KeyHasher};
 
-/// The most shards of a filter.
+/// The maximum number of shards.
 pub(crate) const MOST_SHARDS: u32 = 4096;
 
-/// A filter that many threads use at once: every operation takes `&self`.
+/// A filter that many threads can use at once: every operation takes `&self`.
 ///
 /// Keys are spread over independent shards by their hashes. Lookups in one shard do not wait for each other;
-/// an insert or a removal waits for, and keeps waiting, only those who want the same shard. Made by
+/// an insert or a removal waits for, and blocks, only threads that use the same shard. Created by
 /// [`Spec::sharded`](crate::Spec::sharded).
 ///
 /// # The guarantee
 ///
-/// That of [`Filter`]: every key whose insert answered stored is found until it is removed, as long as
-/// `remove` is called only for stored keys. An operation on one key takes effect at one moment between its
-/// call and its return. Operations on many keys, and [`len`](Self::len), [`stats`](Self::stats) and
-/// [`clear`](Self::clear), visit one shard after another: others may act in between.
+/// That of [`Filter`]: every stored key is found until it is removed, as long as `remove` is called only for
+/// stored keys. An operation on one key takes effect at one moment between its call and its return.
+/// Operations on many keys, and [`len`](Self::len), [`stats`](Self::stats) and [`clear`](Self::clear), visit
+/// one shard after another: other threads may act in between.
 ///
 /// # The price
 ///
-/// Shards fill unevenly, so that each has room for the fullest of them: about 6 standard deviations more than
-/// the mean, so that one filter in a million meets a fuller shard. At a million keys of the default kind 2
-/// shards take 0.6 %, 8 take 1.7 % and 64 take 5.6 % more memory than none; Bloom kinds, which refuse no key,
-/// 0.4 to 0.6 % at 64. The rate is kept: `docs/NOTEBOOK.md`, "The price of shards".
+/// Shards fill unevenly, so each has room for the fullest of them: about 6 standard deviations more than the
+/// mean, so that one filter in a million has a fuller shard. With a million keys of the default kind, 2
+/// shards take 0.6 %, 8 take 1.7 % and 64 take 5.6 % more memory than no shards. Bloom kinds, which refuse no
+/// key, take 0.4 to 0.6 % more with 64. The rate stays the same: `docs/NOTEBOOK.md`, "The price of shards".
 ///
 /// # Panics
 ///
-/// A thread that panics inside a shard, which only a fault of this crate could bring about, leaves a shard
-/// that nobody can trust. From then on every operation on that shard panics rather than answer wrongly; the
-/// others go on.
+/// If a thread panics inside a shard, which only a bug in this crate could cause, the shard cannot be trusted
+/// any more. From then on every operation on that shard panics rather than give a wrong answer; the other
+/// shards keep working.
 ///
 /// ```
 /// use malkoha::Spec;
@@ -90,9 +90,9 @@ pub struct Sharded {
 #[repr(align(128))]
 struct Shard(RwLock<Filter>);
 
-/// What is said of a lock whose holder panicked.
-const BROKEN: &str = "a thread panicked inside this shard, whose content cannot be trusted any more; build the filter \
-                      again from its keys or its last file";
+/// The panic message for a lock whose holder panicked.
+const BROKEN: &str = "a thread panicked inside this shard, so its content cannot be trusted any more; rebuild the \
+                      filter from its keys or load its last file";
 
 impl Shard {
     fn read(&self) -> RwLockReadGuard<'_, Filter> {
@@ -109,10 +109,10 @@ impl Shard {
 }
 
 impl Sharded {
-    /// The most shards of a filter.
+    /// The maximum number of shards.
     pub const MOST_SHARDS: u32 = MOST_SHARDS;
 
-    /// An empty filter with this geometry.
+    /// Creates an empty filter with this geometry.
     pub fn new(geometry: ShardedGeometry) -> Result<Self, Error> {
         let shards =
             (0..geometry.shards).map(|_| Filter::new(geometry.shard)).collect::<Result<Vec<_>, _>>()?;
@@ -130,7 +130,7 @@ impl Sharded {
         &self.geometry
     }
 
-    /// What turns keys into hashes for this filter.
+    /// The hasher that turns keys into hashes for this filter.
     #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
         &self.hasher
@@ -149,8 +149,8 @@ impl Sharded {
         shard.write().insert(&hash)
     }
 
-    /// Stores a key unless the filter already answers that it is there. Of several threads that do so with
-    /// the same key at the same time, one stores it.
+    /// Stores a key unless the filter already reports it as present. If several threads do so with the same
+    /// key at the same time, one of them stores it.
     ///
     /// ```
     /// use malkoha::{Inserted, Spec};
@@ -171,19 +171,19 @@ impl Sharded {
         shard.read().contains(&hash)
     }
 
-    /// Removes one copy of a stored key; `false` if none was there, and then nothing has changed.
+    /// Removes one copy of a stored key. Returns `false`, and changes nothing, if there is none.
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Error> {
         let (shard, hash) = self.locate(key);
         shard.write().remove(&hash)
     }
 
-    /// How many stored copies look like this key.
+    /// Counts the stored copies that look like this key.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
         let (shard, hash) = self.locate(key);
         shard.read().count(&hash)
     }
 
-    /// Removes everything, one shard after another.
+    /// Removes all keys, one shard after another.
     pub fn clear(&self) {
         for shard in &self.shards {
             shard.write().clear();
@@ -202,15 +202,15 @@ impl Sharded {
         self.shards.iter().all(|shard| shard.read().is_empty())
     }
 
-    /// Facts about every shard, in order.
+    /// Returns statistics of every shard, in order.
     #[must_use]
     pub fn shard_stats(&self) -> Vec<Stats> {
         self.shards.iter().map(|shard| shard.read().stats()).collect()
     }
 
-    /// Facts about the whole: sums over the shards, means of loads and rates, the longest of all walks. The
-    /// head-room is that of the whole; it is `Full` too as soon as one shard has refused an insert and has no
-    /// head-room left.
+    /// Returns statistics of the whole filter: sums over the shards, means of loads and rates, the longest of
+    /// all walks. The head-room is that of the whole; the level is also `Full` as soon as one shard has
+    /// refused an insert and has no head-room left.
     ///
     /// ```
     /// let filter = malkoha::Spec::new(10_000, 0.001).sharded(8).build()?;
@@ -253,7 +253,7 @@ impl Sharded {
         }
     }
 
-    /// All shards at one moment: whoever holds these keeps every writer out.
+    /// All shards at one moment: these guards keep every writer out.
     pub(crate) fn freeze(&self) -> Vec<RwLockReadGuard<'_, Filter>> {
         self.shards.iter().map(Shard::read).collect()
     }
@@ -278,11 +278,11 @@ impl Clone for Sharded {
 /// Equal content, shard by shard, each of the two as it is at one moment.
 impl PartialEq for Sharded {
     fn eq(&self, other: &Self) -> bool {
-        // A filter is equal to itself; taking its locks twice could wait for ever.
+        // A filter is equal to itself; taking its locks twice could deadlock.
         if core::ptr::eq(self, other) {
             return true;
         }
-        // The same order in whichever thread, or two of them could wait for each other.
+        // Every thread takes the same order, or two of them could wait for each other.
         let (first, second) = if core::ptr::from_ref(self) < other { (self, other) } else { (other, self) };
         first.geometry == second.geometry && {
             let (first, second) = (first.freeze(), second.freeze());

@@ -1,4 +1,4 @@
-//! `ShardedSpec`: what the caller wishes of a filter made of shards.
+//! `ShardedSpec`: what the caller wants of a filter made of shards.
 
 use crate::bloom;
 use crate::error::{Error, Full};
@@ -9,9 +9,9 @@ use crate::theory::search::most;
 use super::geometry::{ShardedGeometry, keys_per_shard};
 use super::{MOST_SHARDS, Sharded};
 
-/// A [`Spec`] whose keys are to be spread over shards; made by [`Spec::sharded`].
+/// A [`Spec`] whose keys are spread over shards; created by [`Spec::sharded`].
 ///
-/// Keys, rate and memory are those of the whole.
+/// Keys, rate and memory are those of the whole filter.
 ///
 /// ```
 /// use malkoha::{Kind, Spec};
@@ -28,10 +28,10 @@ pub struct ShardedSpec {
 }
 
 impl Spec {
-    /// The same wish, spread over so many shards, 1 to 4096: a filter that many threads use at once. What
-    /// else is wished comes before this.
+    /// Spreads the filter over 1 to 4096 shards, so that many threads can use it at once. Set all other
+    /// options before this.
     ///
-    /// Eight times as many shards as threads make it rare that two of them want the same one.
+    /// With eight times as many shards as threads, two threads rarely need the same shard.
     ///
     /// ```
     /// let filter = malkoha::Spec::new(1000, 0.001).sharded(8).build()?;
@@ -50,12 +50,12 @@ impl Spec {
 }
 
 impl ShardedSpec {
-    /// The same wish for one filter without shards.
+    /// The same spec for one filter without shards.
     pub fn whole(&self) -> Spec {
         self.spec
     }
 
-    /// The exact numbers that follow, without allocating anything.
+    /// Computes the exact numbers that follow, without allocating anything.
     pub fn plan(&self) -> Result<ShardedGeometry, Error> {
         let Self { spec, shards } = *self;
         if !(1..=MOST_SHARDS).contains(&shards) {
@@ -96,13 +96,13 @@ impl ShardedSpec {
         Ok(ShardedGeometry { keys, rate, shards, shard })
     }
 
-    /// The filter, empty.
+    /// Builds an empty filter.
     pub fn build(&self) -> Result<Sharded, Error> {
         Sharded::new(self.plan()?)
     }
 
-    /// The filter, holding these keys, stored on as many threads as [`Spec::threads`] says: each thread owns
-    /// the shards that it fills, and no lock is taken. The filter is the same for any number of threads.
+    /// Builds a filter that holds these keys, on the number of threads set by [`Spec::threads`]. Each thread
+    /// owns the shards that it fills, and no lock is taken. The filter is the same for any number of threads.
     ///
     /// ```
     /// let keys: Vec<u64> = (0..100_000).collect();
@@ -117,8 +117,8 @@ impl ShardedSpec {
         Ok(filter)
     }
 
-    /// The filter, holding the keys of a stream: the calling thread reads and hashes them, as many threads as
-    /// [`Spec::threads`] says store them. The filter is the same for any number of threads.
+    /// Builds a filter that holds the keys of a stream. The calling thread reads and hashes them; the number
+    /// of threads set by [`Spec::threads`] store them. The filter is the same for any number of threads.
     ///
     /// ```
     /// let lines = "cuckoo\nkoel\nmalkoha";

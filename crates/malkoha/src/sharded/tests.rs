@@ -1,4 +1,4 @@
-//! What can only be seen from inside: locks.
+//! Tests of the locks, which are only visible from inside.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
