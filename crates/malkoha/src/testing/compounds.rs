@@ -1,10 +1,10 @@
-//! Windows and sharded filters that came from bytes which an enemy made.
+//! Windows and sharded filters read from bytes of an attacker.
 
 use super::Stream;
 use super::hostile::{inserts, look_at};
 use crate::{Error, Generations, Inserted, Sharded};
 
-/// Does with a window everything that can be done with one.
+/// Does everything that can be done with a window.
 pub(super) fn provoke_window(mut window: Generations, bytes: &[u8]) -> Result<(), Error> {
     assert!(window.to_bytes()? == bytes, "what is accepted is written again as it was read");
     look_at_window(&window);
@@ -32,7 +32,7 @@ pub(super) fn provoke_window(mut window: Generations, bytes: &[u8]) -> Result<()
     Ok(())
 }
 
-/// Asks a window everything that can be asked without changing it.
+/// Calls everything on a window that does not change it.
 fn look_at_window(window: &Generations) {
     window.generations().for_each(look_at);
     let keys: Vec<u64> = (0..100).collect();
@@ -44,7 +44,7 @@ fn look_at_window(window: &Generations) {
     let _ = (window.keys(), window.ticks(), window.rate());
 }
 
-/// Does with a sharded filter everything that can be done with one.
+/// Does everything that can be done with a sharded filter.
 pub(super) fn provoke_sharded(mut filter: Sharded, bytes: &[u8]) -> Result<(), Error> {
     assert!(filter.to_bytes()? == bytes, "what is accepted is written again as it was read");
     look_at_shards(&filter);
@@ -73,7 +73,7 @@ pub(super) fn provoke_sharded(mut filter: Sharded, bytes: &[u8]) -> Result<(), E
     Ok(())
 }
 
-/// Asks a sharded filter everything that can be asked without changing it.
+/// Calls everything on a sharded filter that does not change it.
 fn look_at_shards(filter: &Sharded) {
     let keys: Vec<u64> = (0..100).collect();
     for (key, found) in keys.iter().zip(filter.contains_slice(&keys)) {

@@ -1,23 +1,23 @@
-//! Bytes that an enemy made: what can be done to a filter that came from them.
+//! Bytes from an attacker: everything that can be done with a filter read from them.
 
 use super::{Stream, compounds};
 use crate::bloom::Cost;
 use crate::store::HEADER_NUMBERS;
 use crate::{Error, Filter, Generations, Geometry, Layout, Sharded};
 
-/// Makes bytes that were changed consistent again: the numbers that follow from others, the lengths of the
-/// sections, and all checksums. An enemy can do that too.
+/// Makes changed bytes consistent again: the numbers that follow from others, the lengths of the sections,
+/// and all checksums. An attacker can do that too.
 pub fn seal(bytes: &mut Vec<u8>) {
     crate::store::seal(bytes);
 }
 
-/// Reads a filter, a window or a sharded filter from bytes that nobody vouches for and, if it is accepted,
-/// does with it everything that can be done with one. Returns why it was refused.
+/// Reads a filter, a window or a sharded filter from untrusted bytes and, if it is accepted, does everything
+/// with it that can be done. Returns why it was refused.
 ///
 /// # Panics
 ///
-/// If anything panics, or if a filter that was accepted does not write the bytes that it was read from, or
-/// loses a key that it takes.
+/// If anything panics, or if an accepted filter does not write the bytes that it was read from, or loses a
+/// key that it stored.
 pub fn provoke(bytes: &[u8]) -> Result<(), Error> {
     match Filter::from_bytes(bytes) {
         Err(Error::Form { .. }) => {}
@@ -29,8 +29,8 @@ pub fn provoke(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// How often a key is stored in a filter of this geometry: full tables take as many steps as they may, so
-/// there are fewer inserts where that is many.
+/// The number of inserts into a filter of this geometry. Inserts into full tables take all the steps they are
+/// allowed, so there are fewer where those are many.
 pub(super) fn inserts(geometry: &Geometry) -> u64 {
     let steps = geometry.cuckoo().map_or(1, |layout| u64::from(layout.max_steps));
     (200_000 / steps).clamp(2, 100)
@@ -66,7 +66,7 @@ fn provoke_filter(mut filter: Filter, bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Does with a filter what only those with values can do.
+/// Does with a filter what only filters with values can do.
 fn provoke_values(filter: &mut Filter, stream: &mut Stream) {
     let (key, values) = (stream.draw(), 1u64 << filter.geometry().value_bits());
     #[expect(clippy::cast_possible_truncation, reason = "at most 16 bits")]
@@ -79,11 +79,11 @@ fn provoke_values(filter: &mut Filter, stream: &mut Stream) {
     let _ = filter.extend_values(&[key, key], &[old, new], 1);
 }
 
-/// Asks a filter everything that can be asked without changing it.
+/// Calls everything on a filter that does not change it.
 ///
 /// # Panics
 ///
-/// If answers contradict each other.
+/// If answers are inconsistent.
 pub fn look_at(filter: &Filter) {
     let keys: Vec<u64> = (0..100).collect();
     for (key, found) in keys.iter().zip(filter.contains_slice(&keys)) {
@@ -95,7 +95,8 @@ pub fn look_at(filter: &Filter) {
     assert!(copy == *filter, "a copy is equal");
     let _ = format!("{filter:?} {}", filter.stats());
     let _ = filter.fill();
-    // With choices some numbers take the model of the block load: a tenth of a second, too long for many.
+    // With choices, some numbers need the model of the block load: a tenth of a second, too long for many
+    // calls.
     let quick = match filter.geometry().layout() {
         Layout::Blocked(layout) => layout.choices == 1 && layout.cost == Cost::default(),
         _ => true,
@@ -154,7 +155,8 @@ mod tests {
 
     #[test]
     fn damage_reaches_every_number_of_a_header() {
-        // Of so many bytes the header is a small part: whatever hits a number of it was meant for the header.
+        // The header is a small part of these bytes: whatever hits one of its numbers was meant for the
+        // header.
         let mut bytes = vec![0; 1 << 20];
         let mut stream = Stream::new(1);
         let mut hit = [0; HEADER_NUMBERS];

@@ -1,8 +1,8 @@
-//! A model of what a filter promises, and random histories that hold a filter against it.
+//! A model of what a filter promises, and random histories that test a filter against it.
 //!
-//! The model is a multiset of the keys that were stored. It knows nothing of places and fingerprints; it only
-//! knows which keys must be found. [`exercise`] drives a filter and the model through the same history and
-//! panics, naming the step, as soon as the filter breaks its promise.
+//! The model is a multiset of the keys that were stored. It knows nothing about places and fingerprints, only
+//! which keys must be found. [`exercise`] drives a filter and the model through the same history and panics,
+//! naming the step, as soon as the filter breaks its promise.
 
 mod compounds;
 mod hostile;
@@ -14,12 +14,12 @@ use crate::{Filter, Inserted};
 
 pub use hostile::{damage, look_at, provoke, seal};
 
-/// A cheap stream of numbers, the same on every machine.
+/// A cheap stream of pseudo-random numbers, the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Stream(u64);
 
 impl Stream {
-    /// The stream with a number.
+    /// Creates the stream with this number.
     #[must_use]
     pub fn new(number: u64) -> Self {
         Self(crate::key::mix(number ^ 0x5EED_5EED_5EED_5EED))
@@ -37,7 +37,7 @@ impl Stream {
     }
 }
 
-/// The keys that were stored, each with its number of copies.
+/// The stored keys, each with its number of copies.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     copies: HashMap<u64, u32>,
@@ -73,7 +73,7 @@ impl Model {
         self.keys.clear();
     }
 
-    /// Copies stored.
+    /// The number of stored copies.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.keys.len() as u64
@@ -85,7 +85,7 @@ impl Model {
         self.keys.is_empty()
     }
 
-    /// Checks that the filter holds everything that was stored, one by one and as a slice.
+    /// Checks that the filter holds everything that was stored, by single lookups and as a slice.
     ///
     /// # Panics
     ///
@@ -104,7 +104,7 @@ impl Model {
 
 /// Drives a filter and its model through `steps` random operations: inserts, unique inserts, copies of stored
 /// keys, removals of stored keys, rarely a clear, and inserts into a full filter. Keys come from a universe
-/// of `universe` numbers, so that a small one makes many duplicates.
+/// of `universe` numbers, so a small one makes many duplicates.
 ///
 /// Returns how many inserts were refused.
 ///
@@ -115,9 +115,9 @@ pub fn exercise(filter: &mut Filter, universe: u64, steps: u64, stream: &mut Str
     let mut model = Model::default();
     let mut refused = 0;
     let planned = filter.geometry().keys();
-    // Comparing all bytes after a refusal needs a copy from before it, so it is done now and then.
+    // Comparing all bytes after a refusal needs a copy from before it, so it is done only now and then.
     let compare_every = 4 + planned / 4096;
-    // Inserts prevail until the filter refuses, then removals, so that it fills and empties again and again.
+    // Inserts prevail until the filter refuses one, then removals, so that it keeps filling and emptying.
     let mut filling = true;
     for step in 0..steps {
         let dice = stream.below(1000);
