@@ -44,7 +44,7 @@ fn in_shares<T: Send>(len: u64, step: u64, shares: u64, work: impl Fn(Range<u64>
 /// Runs `work` on each item, on `threads` threads.
 pub(crate) fn for_each<T>(items: impl Iterator<Item = T> + Send, threads: usize, work: impl Fn(T) + Sync) {
     let queue = Mutex::new(items);
-    let next = || queue.lock().expect("no thread panics while it holds this").next();
+    let next = || queue.lock().expect("no holder panics").next();
     let run = || {
         while let Some(item) = next() {
             work(item);
