@@ -28,7 +28,7 @@ impl Filter {
     /// and no others.
     ///
     /// Large slices are stored in the order that suits the memory as long as all keys have room. This needs as much
-    /// memory beside the filter as [`extend`](Self::extend). The content is a function of the keys and their order, but
+    /// additional memory as [`extend`](Self::extend). The content is a function of the keys and their order, but
     /// differs from that of inserting them individually. A refused slice takes up to three times as long, and tags
     /// stored before may have moved, as after any insert.
     pub fn insert_slice<K: Key>(&mut self, keys: &[K]) -> Result<(), Refused> {
@@ -110,8 +110,8 @@ impl Filter {
 
     /// Removes one copy of every key of a slice, in filters with values one with value 0; returns how many there were.
     ///
-    /// Large slices are processed in the order that suits the memory, which needs as much memory beside the
-    /// filter as [`extend`](Self::extend); the result is the same.
+    /// Large slices are processed in the order that suits the memory, which needs as much additional memory
+    /// as [`extend`](Self::extend); the result is the same.
     pub fn remove_slice<K: Key>(&mut self, keys: &[K]) -> Result<usize, Error> {
         let hasher = self.hasher;
         let engine = self.cuckoo_mut("remove keys")?;
