@@ -39,7 +39,7 @@ impl Seen {
     pub(crate) fn hasher(&self) -> KeyHasher {
         match self {
             Self::All(filter) => *filter.hasher(),
-            Self::Window(_) => KeyHasher::new(Spec::DEFAULT_SEED),
+            Self::Window(window) => *window.hasher(),
         }
     }
 

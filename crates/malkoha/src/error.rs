@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::kind::{Kind, KindError};
 
-/// An insert found no room. The filter is exactly as it was before the call.
+/// A key found no room. An insert that returns this has changed nothing; an operation on many keys says in its own
+/// documentation what it leaves behind.
 ///
 /// A filter that holds all the keys it was planned for returns this in normal operation, so it has a small
 /// type of its own. What to do: remove keys, build a larger filter, or plan with a lower
@@ -24,7 +25,7 @@ pub struct Full;
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the filter is full and has not changed; remove keys or build a larger filter")
+        f.write_str("the filter is full; remove keys or build a larger filter")
     }
 }
 
@@ -274,7 +275,7 @@ pub enum Error {
         operation: &'static str,
         /// The file; empty if there is none.
         path: PathBuf,
-        /// The error of the system; also the [`source`](core::error::Error::source) of this one.
+        /// What the system says.
         source: SystemError,
     },
 }
@@ -370,16 +371,17 @@ impl fmt::Display for Error {
                 write!(f, "this is {got} and not {expected}; open it as what it is")
             }
             Self::Io { operation, path, source } => {
-                write!(f, "could not {operation} {}: {}", path.display(), source.kind())
+                write!(f, "could not {operation} {}: {}", path.display(), **source)
             }
         }
     }
 }
 
 impl core::error::Error for Error {
+    /// What the system's error was caused by, for [`Io`](Error::Io), whose text contains the system's error itself.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Io { source, .. } => Some(&**source),
+            Self::Io { source, .. } => source.source(),
             _ => None,
         }
     }

@@ -33,7 +33,7 @@ use crate::engine::{CHUNK, Counters, Inserted, saturating_sum};
 use crate::error::{Error, Full};
 use crate::filter::chain::{self, contains_in_any};
 use crate::filter::{Filter, Stats, ask_in_chunks};
-use crate::key::{Key, KeyFormat, KeyHash};
+use crate::key::{Key, KeyFormat, KeyHash, KeyHasher};
 use crate::plan::Geometry;
 use crate::plan::{Given, Spec, check_rate};
 
@@ -166,8 +166,8 @@ impl Generations {
         self.insert_unique(key)
     }
 
-    /// Stores every key of a slice that was not seen within the window; returns the outcome of each key, in
-    /// order.
+    /// Stores every key of a slice that was not seen within the window; returns the outcome of each key, in order. Once
+    /// a key has found no room, the keys after it are only looked up: [`Seen`](Inserted::Seen) or [`Full`].
     ///
     /// ```
     /// use malkoha::{Generations, Inserted::{Seen, Stored}, Spec};
@@ -178,14 +178,21 @@ impl Generations {
     pub fn insert_unique_slice<K: Key>(&mut self, keys: &[K]) -> Vec<Result<Inserted, Full>> {
         let mut answers = Vec::with_capacity(keys.len());
         let (mut hashes, mut found, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-        let mut rest = keys;
+        let (mut rest, mut full) = (keys, false);
         while !rest.is_empty() {
             // While there is room for all keys of a chunk, no generation is forgotten between two of them.
             let room = usize::try_from(self.room()).unwrap_or(usize::MAX);
             let (now, later) = rest.split_at(room.clamp(1, CHUNK).min(rest.len()));
             rest = later;
+            if full {
+                answers.extend(
+                    now.iter().map(|key| if self.contains(key) { Ok(Inserted::Seen) } else { Err(Full) }),
+                );
+                continue;
+            }
             if room == 0 {
                 answers.push(self.insert_unique(&now[0]));
+                full = answers.last() == Some(&Err(Full));
                 continue;
             }
             // A whole chunk is looked up in the older generations; keys not found there go to the newest.
@@ -203,6 +210,7 @@ impl Generations {
                     if *found { Ok(Inserted::Seen) } else { became.next().unwrap_or(Err(Full)) }
                 }),
             );
+            full = answers[answers.len() - now.len()..].contains(&Err(Full));
         }
         answers
     }
@@ -324,6 +332,12 @@ impl Generations {
     #[must_use]
     pub fn key_format(&self) -> KeyFormat {
         self.geometry.key_format()
+    }
+
+    /// The hasher of its keys.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        self.filters[0].hasher()
     }
 
     /// The generations, newest first.

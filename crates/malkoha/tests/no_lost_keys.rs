@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{in_parallel, scale};
 use malkoha::testing::{Stream, exercise};
-use malkoha::{Filter, Full, Kind, Offsets, Spec};
+use malkoha::{Filter, Full, Inserted, Kind, Offsets, Spec};
 
 /// Rates that give tags of many widths, among them 5, 7 and 9 bits and more than 32.
 const RATES: [f64; 7] = [0.25, 0.1, 0.02, 0.003, 1e-4, 1e-6, 1e-11];
@@ -107,7 +107,11 @@ fn a_slice_that_does_not_fit_says_how_far_it_got() {
         assert!(filter.contains_slice(&keys[..done]).into_iter().all(|found| found));
         let answers = filter.insert_unique_slice(&keys);
         let done = answers.iter().take_while(|answer| answer.is_ok()).count();
-        assert!(done < keys.len() && answers[done..].iter().all(|answer| *answer == Err(Full)));
+        assert!(done < keys.len() && answers[done] == Err(Full));
+        for (key, answer) in keys.iter().zip(&answers).skip(done) {
+            let expected = if filter.contains(key) { Ok(Inserted::Seen) } else { Err(Full) };
+            assert_eq!(*answer, expected, "{kind}: after a refusal keys are only looked up");
+        }
         assert!(filter.contains_slice(&keys[..done]).into_iter().all(|found| found));
     }
 }

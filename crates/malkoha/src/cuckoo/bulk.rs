@@ -36,16 +36,19 @@ const SORTED_BYTES: u64 = 4 << 20;
 const SORTED_KEYS: u64 = 1 << 16;
 const SORTED_SHARE: u64 = 64;
 
-/// What happens to the keys of a round that found no room.
+/// What happens to keys that are present, and to the rest of a round when a key finds no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// Nothing: the caller undoes everything.
-    Forget,
-    /// They are returned, so that all others can be removed again.
-    Tell,
+pub(super) enum Mode {
+    /// Every copy is stored. After a refusal the caller undoes the whole, so the rest is skipped.
+    All,
+    /// Every copy is stored. After a refusal the keys that were not stored are listed, so that the caller can remove
+    /// the others.
+    AllOrListed,
+    /// Keys that are present are left out. What was stored before a refusal stays.
+    Once,
 }
 
-/// The keys of a round that were not stored; empty with [`Refusal::Forget`].
+/// The keys of a round that were not stored; only [`Mode::AllOrListed`] lists them.
 #[derive(Debug)]
 struct Unstored(Vec<Copied>);
 
@@ -64,6 +67,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             self.counters.failures += 1;
             return Err(Full);
         }
+        let mode = if again == Again::Store { Mode::All } else { Mode::Once };
         let mut regions = Regions::default();
         let mut rest = 0..keys.len();
         if let Some(Cut { order, .. }) = Cut::new(&self.layout) {
@@ -71,7 +75,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 if regions.sort(&keys.part(round.clone()), order, threads).is_err() {
                     break;
                 }
-                let stored = self.insert_round(&regions, (again, Refusal::Forget), threads);
+                let stored = self.insert_round(&regions, mode, threads);
                 stored.map_err(|Unstored(_)| Full)?;
                 rest.start = round.end;
             }
@@ -99,7 +103,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 break;
             }
             let counters = self.counters;
-            if let Err(Unstored(unstored)) = self.insert_round(&regions, (Again::Store, Refusal::Tell), 1) {
+            if let Err(Unstored(unstored)) = self.insert_round(&regions, Mode::AllOrListed, 1) {
                 self.take_out(&regions, unstored);
                 self.counters = counters;
                 break;
@@ -155,14 +159,9 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
     }
 
-    /// Stores all keys of a round, which are sorted in the order of this layout. If some find no room, the error
-    /// returns those that were not stored, with [`Refusal::Tell`]; all others were.
-    fn insert_round(
-        &mut self,
-        keys: &Regions,
-        (again, refusal): (Again, Refusal),
-        threads: usize,
-    ) -> Result<(), Unstored> {
+    /// Stores the keys of a round, which are sorted in the order of this layout. If some find no room, the error lists
+    /// those that were not stored, if the mode asks for it.
+    fn insert_round(&mut self, keys: &Regions, mode: Mode, threads: usize) -> Result<(), Unstored> {
         let cut = Cut::new(&self.layout).expect("keys are in the order of this layout");
         assert_eq!(keys.parts(), cut.order.parts, "keys are in the order of this layout");
         let threads = threads.min(cut.order.parts).min(1 + keys.len() / FEWEST);
@@ -173,17 +172,16 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             for list in keys.of_part(part) {
                 // Work that will be undone can be skipped. Otherwise each part stores what it can, so that the
                 // content does not depend on which part is first.
-                let undone = again == Again::Store && refusal == Refusal::Forget;
-                if filling.is_full() || (undone && some_full.load(Ordering::Relaxed)) {
+                if filling.is_full() || (mode == Mode::All && some_full.load(Ordering::Relaxed)) {
                     some_full.store(true, Ordering::Relaxed);
-                    if refusal == Refusal::Forget {
+                    if mode != Mode::AllOrListed {
                         return;
                     }
                     filling.leftovers.extend(list.keys());
                     continue;
                 }
                 let limits = (self.cpu, self.layout.max_steps);
-                filling.store(&self.placement, list, (again, refusal), stashed, limits);
+                filling.store(&self.placement, list, mode, stashed, limits);
             }
         });
         let full = fillings.iter().any(Filling::is_full);
@@ -202,7 +200,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
         while let Some(&(hash, value)) = left.peek().filter(|_| !full) {
             let homes = self.placement.homes(hash);
-            if !(again == Again::Skip && self.holds(homes)) && self.insert_at(hash, homes, value).is_err() {
+            if !(mode == Mode::Once && self.holds(homes)) && self.insert_at(hash, homes, value).is_err() {
                 break;
             }
             left.next();
@@ -210,6 +208,6 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         if !full && left.peek().is_none() {
             return Ok(());
         }
-        Err(Unstored(if refusal == Refusal::Tell { left.collect() } else { Vec::new() }))
+        Err(Unstored(if mode == Mode::AllOrListed { left.collect() } else { Vec::new() }))
     }
 }

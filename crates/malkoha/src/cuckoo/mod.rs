@@ -44,6 +44,7 @@ pub use slots::Slots;
 pub use sorted::SortedBuckets;
 
 pub(crate) use layout::MOST_SUBTABLE_BITS;
+pub(crate) use parts::has_order;
 pub(crate) use place::Placement;
 pub(crate) use regions::round;
 pub(crate) use sizing::Wish;

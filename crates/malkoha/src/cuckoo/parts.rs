@@ -6,11 +6,11 @@
 use crate::bits::Words;
 use crate::bits::cpu::Cpu;
 use crate::bits::words::ROW;
-use crate::engine::{Again, Copied, Counters};
+use crate::engine::{Copied, Counters};
 use crate::key::KeyHash;
 
 use super::Cuckoo;
-use super::bulk::Refusal;
+use super::bulk::Mode;
 use super::layout::CuckooLayout;
 use super::place::{Homes, Place, Placement};
 use super::regions::{List, MOST_REGIONS, Order, REGION_BYTES, round};
@@ -71,6 +71,11 @@ const fn index(number: u64) -> usize {
     number as usize
 }
 
+/// Whether tables of this layout are better filled in the order of their places.
+pub(crate) fn has_order(layout: &CuckooLayout) -> bool {
+    Cut::new(layout).is_some()
+}
+
 /// A part of a table: the places from `begin` to `end`, numbered as in the whole table.
 #[derive(Clone, Debug)]
 pub(super) struct Part<T> {
@@ -116,12 +121,12 @@ pub(super) struct Filling<T> {
 
 impl<T: Table> Filling<T> {
     /// Stores the keys that stay inside the part, walks included; the others are left over. Stops if the part is too
-    /// full; the remaining keys are left over only with `Refusal::Tell`.
+    /// full; the remaining keys are left over only with `Mode::AllOrListed`.
     pub(super) fn store<P: Placement>(
         &mut self,
         placement: &P,
         list: List,
-        (again, refusal): (Again, Refusal),
+        mode: Mode,
         stashed: impl Fn(Homes) -> bool,
         (cpu, most_steps): (Cpu, u32),
     ) {
@@ -142,7 +147,7 @@ impl<T: Table> Filling<T> {
                 approach(&self.part, i + ROW, &mut rows[(i / ROW + 1) % 2]);
             }
             if self.is_full() {
-                if refusal == Refusal::Tell {
+                if mode == Mode::AllOrListed {
                     self.leftovers.extend(list.keys().skip(i));
                 }
                 return;
@@ -152,7 +157,7 @@ impl<T: Table> Filling<T> {
                 self.leftovers.push((hash, value));
                 continue;
             };
-            if again == Again::Skip && (table::holds(&self.part.table, inside) || stashed(here)) {
+            if mode == Mode::Once && (table::holds(&self.part.table, inside) || stashed(here)) {
                 // Already stored.
             } else if self.part.table.put_in_either(inside, value) {
                 self.stored += 1;
@@ -167,7 +172,7 @@ impl<T: Table> Filling<T> {
                         continue;
                     }
                     // A key that is to be stored once is left over once, even if it is given repeatedly.
-                    End::Tired if again == Again::Skip && self.leftovers.contains(&(hash, value)) => {
+                    End::Tired if mode == Mode::Once && self.leftovers.contains(&(hash, value)) => {
                         continue;
                     }
                     End::Tired => self.tired += 1,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A caller that holds a [`CuckooEngine`] or a [`BloomEngine`] can use all of its methods; none fails because the kind
-//! is wrong.
+//! is wrong. (A chain of tables implements both, and is held as the one that its tables are.)
 
 mod counters;
 mod fill;

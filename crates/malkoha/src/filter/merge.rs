@@ -86,10 +86,9 @@ impl Filter {
                 self.geometry = self.geometry.with_key_format(format);
                 return Ok(());
             }
-            (_, Body::Cuckoo(others)) => others,
-            (Body::Cuckoo(_), Body::Bloom(_)) => {
-                return Err(other.unsupported("be merged into a cuckoo filter"));
-            }
+            (Body::Cuckoo(_), Body::Cuckoo(others)) => others,
+            // Kinds were compared before.
+            _ => return Err(other.unsupported("be merged into a filter of another family")),
         };
         let before = self.try_clone()?;
         let mut rest = others.copies();

@@ -1,6 +1,8 @@
 //! Many keys at once: hashed a chunk at a time, with their memory prefetched, in the order that suits the memory where
 //! that makes no difference to the caller.
 
+use core::convert::Infallible;
+
 use super::{Body, Filter};
 use crate::engine::{CHUNK, Inserted, Many, for_each_ahead};
 use crate::error::{Error, Full, FullAt, Refused};
@@ -53,9 +55,8 @@ impl Filter {
         }
     }
 
-    /// Stores every key of a slice that is not yet present; returns the outcome of each key, in order. Stops at the
-    /// first key without room: that key and those after it are not stored, and get [`Full`] whether they are present or
-    /// not.
+    /// Stores every key of a slice that is not yet present; returns the outcome of each key, in order. Once a key has
+    /// found no room, the keys after it are only looked up: [`Seen`](Inserted::Seen) or [`Full`].
     ///
     /// ```
     /// use malkoha::{Inserted::{Seen, Stored}, Spec};
@@ -65,20 +66,24 @@ impl Filter {
     /// ```
     pub fn insert_unique_slice<K: Key>(&mut self, keys: &[K]) -> Vec<Result<Inserted, Full>> {
         let hasher = self.hasher;
-        let mut answers = vec![Err(Full); keys.len()];
-        let mut next = answers.iter_mut();
-        // After a refusal, the remaining answers stay `Full`.
-        let _: Result<(), Full> = Many::own((keys, &[]), &hasher, |keys| {
+        let mut answers = Vec::with_capacity(keys.len());
+        let mut full = false;
+        let done: Result<(), Infallible> = Many::own((keys, &[]), &hasher, |keys| {
             keys.each_chunk(|hashes, _| {
                 for_each_ahead(self.engine_mut(), hashes, &[], |engine, hash, _| {
-                    let inserted = engine.insert_unique(hash)?;
-                    if let Some(answer) = next.next() {
-                        *answer = Ok(inserted);
-                    }
+                    // Another long walk for every key after the first without room would be in vain.
+                    let answer = match full {
+                        false => engine.insert_unique(hash),
+                        true if engine.contains(hash) => Ok(Inserted::Seen),
+                        true => Err(Full),
+                    };
+                    full |= answer.is_err();
+                    answers.push(answer);
                     Ok(())
                 })
             })
         });
+        let Ok(()) = done;
         answers
     }
 

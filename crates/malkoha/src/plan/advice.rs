@@ -150,13 +150,18 @@ impl Spec {
 
 /// The offer to take of those that are never full, by what their choices cost and save.
 fn never_full(offers: &[Geometry]) -> Option<Advice> {
-    let (kind, reason) = if offers.iter().any(|offer| offer.rate() >= ONE_CHOICE_FROM) {
-        (Kind::Blocked(1), Reason::OneLine)
+    let one_choice = (Kind::Blocked(1), Reason::OneLine);
+    let two_choices = (Kind::Blocked(2), Reason::TwoLines);
+    let ranking = if offers.iter().any(|offer| offer.rate() >= ONE_CHOICE_FROM) {
+        [one_choice, two_choices]
     } else {
-        (Kind::Blocked(2), Reason::TwoLines)
+        [two_choices, one_choice]
     };
-    let geometry = *offers.iter().find(|offer| offer.kind() == kind)?;
-    Some(Advice { geometry, reason })
+    // Options may rule out the better one.
+    ranking.into_iter().find_map(|(kind, reason)| {
+        let geometry = *offers.iter().find(|offer| offer.kind() == kind)?;
+        Some(Advice { geometry, reason })
+    })
 }
 
 #[cfg(test)]
@@ -212,6 +217,9 @@ mod tests {
         let dense = Spec::new(1000, 0.01).dense();
         assert_eq!(dense.recommend(&[Need::Overfill]), Ok(None), "Bloom kinds have no load");
         assert!(dense.recommend(&[Need::Delete]).unwrap().is_some());
+        let spread = Spec::new(1000, 0.001).pattern(crate::Pattern::Spread);
+        let advice = spread.recommend(&[Need::Overfill]).unwrap().expect("one choice can be spread");
+        assert_eq!(advice.geometry.kind(), Kind::Blocked(1));
         assert_eq!(Spec::new(0, 0.01).recommend(&[]), Err(Error::NoKeys));
         assert_eq!(Spec::new(1000, 2.0).recommend(&[]), Err(Error::Rate { got: 2.0 }));
     }

@@ -254,8 +254,9 @@ impl Geometry {
                 2.0 * (0..512).map(lines).sum::<f64>() / 512.0
             }
             Layout::Bloom(layout) => {
+                // The first bit is always read, another one if all before it are set.
                 let fill = layout.fill(self.keys);
-                (1.0 - fill.powf(f64::from(layout.key_bits))) / (1.0 - fill)
+                (0..layout.key_bits).map(|bit| fill.powi(bit.cast_signed())).sum()
             }
             Layout::Blocked(layout) => f64::from(layout.choices),
         }
@@ -282,5 +283,8 @@ mod tests {
         assert_eq!(plan(Kind::Blocked(3), 0.001).lines_per_lookup(), 3.0);
         let bloom = plan(Kind::Bloom, 0.001).lines_per_lookup();
         assert!((bloom - 2.0).abs() < 0.01, "half of the bits are set: {bloom}");
+        let crowded = Spec::keys_in_memory(1_000_000, 64).kind(Kind::Bloom).plan().unwrap();
+        let bits = f64::from(crowded.bloom().unwrap().key_bits);
+        assert!((crowded.lines_per_lookup() - bits).abs() < 1e-9, "all bits are set");
     }
 }

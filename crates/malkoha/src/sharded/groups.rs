@@ -135,7 +135,8 @@ impl Sharded {
         if refused.is_empty() { Ok(()) } else { Err(Refused::some(refused)) }
     }
 
-    /// Stores every key of a slice that is not yet present; returns the outcome of each key, in order.
+    /// Stores every key of a slice that is not yet present; returns the outcome of each key, in order. Once a key has
+    /// found no room, those after it in the same shard are only looked up: [`Seen`](Inserted::Seen) or [`Full`].
     ///
     /// ```
     /// use malkoha::{Inserted::{Seen, Stored}, Spec};
@@ -146,15 +147,17 @@ impl Sharded {
     pub fn insert_unique_slice<K: Key>(&self, keys: &[K]) -> Vec<Result<Inserted, Full>> {
         let mut answers = vec![Err(Full); keys.len()];
         self.each_shard(keys, |shard, hashes, indices| {
-            let mut filter = shard.write();
-            indices.zip(hashes).for_each(|(at, hash)| answers[at] = filter.insert_unique(hash));
+            let inserted = shard.write().insert_unique_slice(hashes);
+            indices.zip(inserted).for_each(|(at, inserted)| answers[at] = inserted);
         });
         answers
     }
 
     /// Removes one copy of every key of a slice; returns how many there were.
     pub fn remove_slice<K: Key>(&self, keys: &[K]) -> Result<usize, Error> {
-        let mut removed = Ok(0);
+        let kind = self.geometry.kind();
+        let mut removed =
+            if kind.is_bloom() { Err(Error::Unsupported { kind, operation: "remove keys" }) } else { Ok(0) };
         self.each_shard(keys, |shard, hashes, _| {
             if let Ok(sum) = &mut removed {
                 match shard.write().remove_slice(hashes) {

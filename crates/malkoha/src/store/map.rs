@@ -177,6 +177,11 @@ impl Mapped {
         self.filter.get(key)
     }
 
+    /// Returns how many stored copies look like each key of a slice.
+    pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
+        self.filter.count_slice(keys)
+    }
+
     /// The candidate values of every key of a slice, in order, in filters with values.
     pub fn get_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<Values>, Error> {
         self.filter.get_slice(keys)

@@ -46,6 +46,7 @@ mod tests;
 use core::convert::Infallible;
 
 use super::{Body, Filter};
+use crate::cuckoo::has_order;
 use crate::engine::{
     Again, BloomEngine, Content, Copied, Counters, CuckooEngine, Engine, Fill, Flaw, Inserted, Many, Stashed,
     Values, for_each_ahead, saturating_sum,
@@ -186,22 +187,29 @@ impl Chain {
         Ok(&mut self.links[at])
     }
 
-    /// Stores all keys, or none, in the link that has room for them; returns whether it did. It does not if they are
-    /// too few to justify the copy of the link that is made first.
-    fn insert_in_one(&mut self, keys: &Many, threads: usize) -> Result<bool, Full> {
-        let link = self.link_with_room(keys.len() as u64)?;
-        if (keys.len() as u64) < link.geometry().keys() / 64 {
-            return Ok(false);
+    /// Stores all keys, or none, in a link that has room for them; returns whether it did. It does not if order does
+    /// not help there, or if they are too few to justify the copy of the link that is made first.
+    fn insert_in_one(link: &mut Filter, keys: &Many, threads: usize) -> bool {
+        let ordered = link.geometry().cuckoo().is_some_and(has_order);
+        if !ordered || (keys.len() as u64) < link.geometry().keys() / 64 {
+            return false;
         }
-        let before = (!link.is_empty()).then(|| link.clone());
-        let stored = link.engine_mut().insert_many(keys, Again::Store, threads);
-        if stored.is_err() {
+        let before = match link.is_empty() {
+            true => None,
+            // Without memory for the copy, keys are stored one by one.
+            false => match link.try_clone() {
+                Ok(before) => Some(before),
+                Err(_) => return false,
+            },
+        };
+        let stored = link.engine_mut().insert_many(keys, Again::Store, threads).is_ok();
+        if !stored {
             match before {
                 Some(before) => *link = before,
                 None => link.clear(),
             }
         }
-        Ok(stored.is_ok())
+        stored
     }
 
     /// Moves tags from newer links to older ones that have room, oldest first, and drops links that are then
@@ -291,9 +299,10 @@ impl Engine for Chain {
         let mut done = 0;
         while done < keys.len() {
             let left = keys.len() - done;
-            let room = room(self.link_with_room(left as u64)?);
-            let now = keys.part(done..done + left.min(usize::try_from(room).unwrap_or(usize::MAX)));
-            if !self.insert_in_one(&now, threads)? {
+            let link = self.link_with_room(left as u64)?;
+            let room = usize::try_from(room(link)).unwrap_or(usize::MAX);
+            let now = keys.part(done..done + left.min(room));
+            if !Self::insert_in_one(link, &now, threads) {
                 now.each_chunk_on(threads, |hashes, _| {
                     for_each_ahead(self, hashes, &[], |chain, hash, _| chain.store(hash))
                 })?;
