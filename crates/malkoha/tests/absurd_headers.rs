@@ -1,5 +1,5 @@
-//! Headers that promise more than there is: nothing is asked of the system for them. Alone in its program,
-//! because it watches the memory of the process.
+//! Headers that promise more than there is: nothing is allocated for them. A separate program, because it watches
+//! the memory of the process.
 #![cfg(target_os = "linux")]
 
 #[path = "common/golden.rs"]
@@ -17,7 +17,7 @@ fn peak_bytes() -> u64 {
 
 #[test]
 fn nothing_is_allocated_for_absurd_headers() {
-    // Places or blocks, so many that the table would have 2^30 to 2^57 bytes.
+    // Enough places or blocks for a table of 2^30 to 2^57 bytes.
     let files = [
         ("flexible-4", 128),
         ("windowed-2", 128),
@@ -41,5 +41,5 @@ fn nothing_is_allocated_for_absurd_headers() {
     }
     assert!(refused > 100, "most were refused for their length alone: {refused}");
     let grown = peak_bytes() - before;
-    assert!(grown < 64 << 20, "{grown} bytes were asked for");
+    assert!(grown < 64 << 20, "{grown} bytes were allocated");
 }

@@ -1,4 +1,4 @@
-//! Wishes that cannot be granted are refused with a remedy, without panic and without allocating.
+//! Impossible specs are refused with a remedy, without panicking or allocating.
 
 use malkoha::{Error, Kind, KindError, Offsets, Spec};
 
@@ -41,7 +41,7 @@ fn absurd_sizes_are_refused() {
 }
 
 #[test]
-fn a_hash_of_64_bits_carries_only_so_much() {
+fn rates_that_need_more_than_64_hash_bits_are_refused() {
     for kind in Kind::cuckoos() {
         assert!(Spec::new(1 << 20, 2f64.powi(-32)).kind(kind).plan().is_ok(), "{kind}");
         let error = Spec::new(1 << 33, 2f64.powi(-33)).kind(kind).plan().unwrap_err();
@@ -52,7 +52,7 @@ fn a_hash_of_64_bits_carries_only_so_much() {
 }
 
 #[test]
-fn too_little_memory_is_refused_with_how_much_would_do() {
+fn too_little_memory_is_refused_with_the_least_that_suffices() {
     for kind in Kind::cuckoos() {
         for bytes in [0, 1, 1000] {
             let Error::Memory { least, .. } =
@@ -97,12 +97,12 @@ fn loads_out_of_reach_are_refused() {
 }
 
 #[test]
-fn head_room_is_what_was_asked_for() {
+fn head_room_is_what_was_requested() {
     for kind in Kind::cuckoos() {
         let load = 0.9 * malkoha::theory::threshold(kind);
         let geometry = Spec::new(1_000_000, 0.01).kind(kind).load(load).plan().unwrap();
         assert!(geometry.load() <= load, "{kind}");
-        // Where tables have any size, there is no more room than was asked for.
+        // Where tables can have any size, there is no more room than was requested.
         assert!(!kind.is_signed() || geometry.load() > 0.99 * load, "{kind}: {}", geometry.load());
         let tight = Spec::new(1_000_000, 0.01).kind(kind).plan().unwrap();
         assert!(geometry.cuckoo().unwrap().slots() >= tight.cuckoo().unwrap().slots());
@@ -139,7 +139,7 @@ fn a_layout_of_another_kind_is_refused() {
 }
 
 #[test]
-fn the_level_is_that_of_the_moment() {
+fn the_level_is_the_current_one() {
     use malkoha::Level;
     let mut filter = Spec::new(1000, 0.01).load(0.5).max_steps(100).build().unwrap();
     for key in 0..1000u64 {

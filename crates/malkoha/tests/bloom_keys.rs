@@ -1,5 +1,5 @@
-//! No key is lost, whatever the kind, pattern, cost and number of choices; and what these kinds do not offer
-//! is refused clearly.
+//! No key is lost, whatever the kind, pattern, cost and number of choices; and operations that these kinds do not
+//! offer are refused clearly.
 
 use malkoha::{Cost, Error, Filter, Inserted, Kind, KindError, Level, Offsets, Pattern, Spec};
 
@@ -35,7 +35,7 @@ fn no_key_is_lost_even_at_three_times_the_plan() {
         let filter = filled(&spec, 0..6000);
         assert!((0..6000u64).all(|key| filter.contains(&key)), "{filter:?}");
         assert_eq!(filter.len(), 6000);
-        assert!(filter.stats().predicted_rate > 0.001, "an overfilled filter says so");
+        assert!(filter.stats().predicted_rate > 0.001, "an overfilled filter predicts a higher rate");
         assert_eq!(filter.stats().level, Level::Full);
     }
 }
@@ -49,13 +49,13 @@ fn tiny_filters_lose_nothing() {
 }
 
 #[test]
-fn slices_answer_as_single_calls_do() {
+fn slices_give_the_same_answers_as_single_calls() {
     for spec in specs(2000, 0.05) {
         let keys: Vec<u64> = (0..2000).collect();
         let mut filter = spec.build().unwrap();
         filter.insert_slice(&keys).unwrap();
         assert!(filter == filled(&spec, 0..2000), "{filter:?}");
-        // At once, and single calls: compiled for different CPUs.
+        // Slices and single calls: compiled for different CPUs.
         let mut at_once = spec.build().unwrap();
         at_once.extend(&keys, 1).unwrap();
         assert!(filter == at_once, "{filter:?}");
@@ -114,10 +114,10 @@ fn a_merge_holds_the_keys_of_both() {
     }
 }
 
-/// With one choice a merged filter is the one that took all keys. With several, each half chose for itself: a
-/// key that both have may lie in two blocks, and the merged filter is fuller.
+/// With one choice a merged filter equals the one that stored all keys. With several, each half chose for itself:
+/// a key of both may lie in two blocks, and the merged filter is fuller.
 #[test]
-fn a_merge_is_the_whole_or_fuller() {
+fn a_merged_filter_equals_the_whole_or_is_fuller() {
     for spec in specs(4000, 0.01) {
         let whole = filled(&spec, 0..4000).fill().unwrap();
         let merged = |left, right| {
@@ -158,8 +158,8 @@ fn unequal_filters_are_not_merged() {
     assert!(matches!(cuckoo.fill(), Err(Error::Unsupported { .. })));
 }
 
-/// The estimate from the fill, from a tenth of the plan to twice the plan. Its sigma is that of the set bits,
-/// below a hundredth at these sizes.
+/// Checks the estimate from the fill, from a tenth of the plan to twice the plan. Its sigma is that of the set
+/// bits, below 1 % at these sizes.
 #[test]
 fn different_keys_are_estimated_from_the_fill() {
     for spec in specs(50_000, 0.001) {
@@ -176,7 +176,7 @@ fn different_keys_are_estimated_from_the_fill() {
 }
 
 #[test]
-fn what_is_not_offered_is_refused() {
+fn operations_that_are_not_offered_are_refused() {
     for spec in specs(100, 0.01) {
         let mut filter = spec.build().unwrap();
         let kind = filter.geometry().kind();
@@ -221,7 +221,7 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn stats_tell_of_bits() {
+fn stats_describe_bits() {
     for spec in specs(10_000, 0.01) {
         let filter = filled(&spec, 0..5000);
         let stats = filter.stats();

@@ -1,4 +1,4 @@
-//! The model of the block load against exact sums, and the table against the model.
+//! Compares the model of the block load with exact sums, and the table with the model.
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes from positive numbers")]
 
 use malkoha::bloom::{BlockedLayout, Curve};
@@ -8,9 +8,9 @@ fn layout(choices: u8, pattern: Pattern, key_bits: u32, blocks: u64) -> BlockedL
     BlockedLayout { blocks, choices, key_bits, pattern, cost: Cost::default() }
 }
 
-/// The table holds what the model computes, to its last digit.
+/// The table holds what the model computes, to the last digit.
 #[test]
-fn the_table_is_the_model() {
+fn the_table_agrees_with_the_model() {
     let long = std::env::var_os("MALKOHA_LONG").is_some();
     for choices in 1..=4u8 {
         for pattern in [Pattern::Random, Pattern::Distinct, Pattern::Spread] {
@@ -28,7 +28,7 @@ fn the_table_is_the_model() {
                     let table = layout(choices, pattern, key_bits, 1_000_000);
                     let (table, model) =
                         (table.rate((keys_per_block * 1e6) as u64), curve.rate(keys_per_block));
-                    // Lower rates are hidden by equal hashes.
+                    // Equal hashes hide lower rates.
                     assert!(
                         model < 1e-8 || (table.log2() - model.log2()).abs() < 0.002,
                         "c = {choices}, {pattern}, {key_bits} bits, {density}: {table} {model}"
@@ -39,9 +39,9 @@ fn the_table_is_the_model() {
     }
 }
 
-/// Between its nodes the curve is the model: another density, another run.
+/// The curve agrees with the model between its nodes too.
 #[test]
-fn one_choice_is_the_exact_sum() {
+fn one_choice_agrees_with_the_exact_sum() {
     for pattern in [Pattern::Random, Pattern::Distinct, Pattern::Spread] {
         for key_bits in [8, 16] {
             for density in [0.15, 0.55, 0.9] {
@@ -59,17 +59,17 @@ fn one_choice_is_the_exact_sum() {
 }
 
 #[test]
-fn the_exact_sum_knows_small_filters() {
+fn the_exact_sum_is_right_for_small_filters() {
     // One block: every key is in it.
     let one = theory::bloom::blocked_rate(10, 1, 8, Pattern::Distinct);
     assert!(one < (80.0f64 / 512.0).powi(8) && one > (60.0f64 / 512.0).powi(8));
-    // Two blocks, one key of one bit: found if the query has its block and its bit.
+    // Two blocks, one key of one bit: a lookup finds it if it has the same block and bit.
     let two = theory::bloom::blocked_rate(1, 2, 1, Pattern::Random);
     assert!((two - 1.0 / 1024.0).abs() < 1e-12);
     assert!(theory::bloom::blocked_rate(1_000_000, 2, 3, Pattern::Random) > 0.999);
 }
 
-/// The exact formula against the usual one: equal for large tables, higher for small ones.
+/// Compares the exact formula with the usual one: equal for large tables, higher for small ones.
 #[test]
 fn plain_rates_are_exact() {
     for b in 1..=40u32 {
@@ -77,7 +77,7 @@ fn plain_rates_are_exact() {
         let rate = theory::bloom::plain_rate(10_000_000, m, b);
         assert!((rate * 2f64.powi(b.cast_signed()) - 1.0).abs() < 1e-4, "{b}: {rate}");
     }
-    // Three bits, two keys of two bits, by hand: all 3^4 throws and 3^2 queries.
+    // Three bits, two keys of two bits, by hand: all 3^4 throws and 3^2 lookups.
     let mut found = 0;
     for throws in 0..81u32 {
         let set = (0..4).fold(0u32, |set, i| set | 1 << (throws / 3u32.pow(i) % 3));

@@ -1,7 +1,7 @@
 //! The figures of "Blocked Bloom Filters with Choices" as relations that must hold.
 //!
-//! Filters have the size of a plain filter at its best, m = n k / ln 2, and keys set k bits, as in the paper,
-//! unless a test says otherwise. `MALKOHA_LONG=1` takes ten times as many keys.
+//! Filters have the size of an optimal plain filter, m = n k / ln 2, and keys set k bits, as in the paper, unless
+//! a test says otherwise. `MALKOHA_LONG=1` uses ten times as many keys.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -27,7 +27,7 @@ fn hashes(seed: u64, n: u64) -> impl Iterator<Item = KeyHash> {
     (0..n).map(move |key| key.key_hash(&hasher))
 }
 
-/// The rate from the set bits, and how many blocks have how many.
+/// The rate that follows from the set bits, and how many blocks have how many.
 fn fill(layout: &BlockedLayout, n: u64) -> (f64, Vec<u64>) {
     macro_rules! fill {
         ($scatter:ty) => {{
@@ -44,7 +44,7 @@ fn fill(layout: &BlockedLayout, n: u64) -> (f64, Vec<u64>) {
     }
 }
 
-/// log2 of the rate, plus k: how much worse than a plain filter.
+/// log2 of the rate, plus k: how much worse than a plain filter it is.
 fn worse(choices: u8, pattern: Pattern, k: u32) -> f64 {
     fill(&layout(choices, pattern, k), keys()).0.log2() + f64::from(k)
 }
@@ -67,7 +67,7 @@ fn figure_4_at_relative_size_one() {
         if k >= 14 {
             assert!(three[0] < two[0] && three[1] < two[1], "k = {k}: {two:?} {three:?}");
         }
-        // At k = 4 the two patterns differ by less than the rates stray.
+        // At k = 4 the two patterns differ by less than the rates deviate.
         let stray = if k == 4 { 0.005 } else { 0.0 };
         for [random, distinct] in [two, three] {
             assert!(distinct <= random + stray, "k = {k}: random {random}, distinct {distinct}");
@@ -76,7 +76,7 @@ fn figure_4_at_relative_size_one() {
 }
 
 #[test]
-fn figure_7_blocks_grow_even_and_less_full() {
+fn figure_7_blocks_become_more_even_and_less_full() {
     for k in [7, 14] {
         for pattern in [Pattern::Random, Pattern::Distinct] {
             let moments = [1, 2, 3].map(|c| {
@@ -127,7 +127,7 @@ fn the_exponential_cost_is_the_best() {
     }
 }
 
-/// The rate from the set bits is what counting tends to: within 4 sigma of the count.
+/// The rate computed from the set bits is within 4 sigma of the counted one.
 #[test]
 fn counted_and_computed_rates_agree() {
     let n = 100_000;
@@ -167,8 +167,8 @@ fn overfilled_filters_have_the_predicted_rate() {
                 (done..n).for_each(|key| filter.insert(&key).unwrap());
                 done = n;
                 let ratio = filter.fill().unwrap().rate / geometry.predicted_rate(n);
-                // Four sigma: one choice strays most, and more so if it is not full: there few blocks make
-                // the rate.
+                // Four sigma: one choice deviates most, more so if the filter is not full: few blocks dominate
+                // the rate there.
                 println!("{kind}, k = {k}, gamma = {gamma}: measured over predicted {ratio:.4}");
                 let stray = if kind == Kind::Blocked(1) && k == 16 { 0.15 } else { 0.03 };
                 assert!((ratio - 1.0).abs() < stray, "{kind}, k = {k}, gamma = {gamma}: {ratio}");

@@ -1,7 +1,7 @@
-//! Does the promised rate hold, and without waste?
+//! The promised rate holds, without waste.
 //!
-//! Rates are computed from the set bits of filled filters (`tests/bloom_rates.rs` shows that this is what a
-//! count of false positives tends to). `MALKOHA_LONG=1` takes all patterns at every k, and more seeds.
+//! Rates are computed from the set bits of filled filters (`tests/bloom_rates.rs` shows that counts of false
+//! positives agree). `MALKOHA_LONG=1` tests all patterns at every k, and more seeds.
 
 use malkoha::bloom::{Blocked, BlockedLayout, Distinct, Random, Spread};
 use malkoha::{Error, Key, KeyHasher, Kind, Pattern, Spec};
@@ -12,7 +12,7 @@ fn long() -> bool {
     std::env::var_os("MALKOHA_LONG").is_some()
 }
 
-/// The rate of a filter with n keys under a seed, from its set bits.
+/// The rate of a filter with n keys and this seed, computed from its set bits.
 fn measured(layout: &BlockedLayout, n: u64, seed: u64) -> f64 {
     macro_rules! fill {
         ($scatter:ty) => {{
@@ -30,7 +30,7 @@ fn measured(layout: &BlockedLayout, n: u64, seed: u64) -> f64 {
     }
 }
 
-/// Measured over promised rate for every seed, and the size over that of a plain filter at its best.
+/// Measured over promised rate for every seed, and the size relative to an optimal plain filter.
 fn plan_and_measure(choices: u8, pattern: Pattern, k: i32, seeds: u64) -> (Vec<f64>, f64) {
     let rate = 2f64.powi(-k);
     let spec = Spec::new(KEYS, rate).kind(Kind::Blocked(choices)).pattern(pattern);
@@ -69,11 +69,11 @@ fn one_choice_keeps_its_promise_up_to_k_16() {
     }
 }
 
-/// Beyond k = 16 a few dozen of the fullest blocks make the rate of an ordinary blocked filter, and at 10^6
-/// keys one filter strays by 2 to 5 parts in 100 (one sigma) around the rate that all of them have on
-/// average. The average is what must lie in the interval.
+/// Beyond k = 16 a few dozen of the fullest blocks dominate the rate of an ordinary blocked filter, and at 10^6
+/// keys a single filter deviates by 2 to 5 % (one sigma) from the average rate. The average must lie in the
+/// interval.
 #[test]
-fn one_choice_keeps_its_promise_on_average_beyond() {
+fn one_choice_keeps_its_promise_on_average_beyond_k_16() {
     let seeds = if long() { 64 } else { 16 };
     for k in (17..=24).step_by(if long() { 1 } else { 3 }) {
         let (ratios, _) = plan_and_measure(1, Pattern::Random, k, seeds);
@@ -125,7 +125,7 @@ fn small_filters_keep_their_promise_on_average() {
                 let variance = rates.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / sets as f64;
                 let sigma = (variance / sets as f64).sqrt();
                 assert!(mean < 1.0 + 4.0 * sigma, "{kind}, k = {k}, {n} keys: {mean} with sigma {sigma}");
-                // Nor is memory wasted; whole blocks are a large part of the smaller filters only.
+                // Nor is memory wasted; only in smaller filters are whole blocks a large part.
                 let least = if kind == Kind::Bloom { 0.98 } else { 0.84 };
                 assert!(n < 3000 || mean > least, "{kind}, k = {k}, {n} keys: {mean}");
             }
@@ -134,7 +134,7 @@ fn small_filters_keep_their_promise_on_average() {
 }
 
 #[test]
-fn plain_filters_are_of_the_size_the_formula_gives() {
+fn plain_filters_have_the_size_of_the_formula() {
     for k in 2..=24 {
         let geometry = Spec::new(KEYS, 2f64.powi(-k)).kind(Kind::Bloom).plan().unwrap();
         let size =
@@ -146,7 +146,7 @@ fn plain_filters_are_of_the_size_the_formula_gives() {
 }
 
 #[test]
-fn memory_is_kept_to_and_used() {
+fn memory_limits_are_kept_and_used() {
     for kind in Kind::blooms() {
         for bytes in [192, 1000, 100_000, 10_000_000] {
             for k in [3, 10, 20] {

@@ -1,10 +1,10 @@
-//! Many keys at once: the same promises as one by one, and the same filter for any number of threads.
+//! Bulk builds: the same promises as for single inserts, and the same filter for any number of threads.
 
 use crate::common::scale;
 use malkoha::testing::Stream;
 use malkoha::{Error, Filter, Full, Kind, Offsets, Spec};
 
-/// Kinds whose tables are cut into parts once they are large enough, and some that are not.
+/// Kinds whose large tables are cut into parts, and some whose tables are not.
 const KINDS: [Kind; 8] = [
     Kind::Flexible(4),
     Kind::Flexible(1),
@@ -28,7 +28,7 @@ fn check(filter: &Filter, keys: &[u64]) {
 }
 
 #[test]
-fn every_kind_takes_and_gives_back_what_was_stored_at_once() {
+fn every_kind_holds_and_removes_keys_stored_in_bulk() {
     for kind in Kind::all() {
         for count in [0, 1, 10, 1_000, 30_000] {
             let keys = keys(count, 1);
@@ -60,7 +60,7 @@ fn large_tables_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn near_and_whole_offsets_work_at_once_too() {
+fn near_and_whole_offsets_work_in_bulk_too() {
     let keys = keys(3_000_000, 3);
     for offsets in [Offsets::Near(96), Offsets::Near(192), Offsets::Whole] {
         for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted] {
@@ -108,7 +108,7 @@ fn all_or_nothing() {
 
 #[test]
 fn windows_across_the_border_of_parts_are_found_again() {
-    // Between two extensions single keys settle across the borders of the parts.
+    // Between two extensions, single keys are stored across the borders of the parts.
     for kind in [Kind::Windowed(2), Kind::Windowed(4)] {
         let keys = keys(5_000_000, 7);
         let mut filter = Spec::new(5_000_000, 0.02).kind(kind).build().unwrap();
@@ -144,8 +144,8 @@ fn copies_of_one_key_do_not_hold_up_the_rest() {
 
 #[test]
 fn hashes_that_are_not_uniform_lose_nothing() {
-    // All first places in one corner, as a caller with a poor hash of his own would have it: a sixteenth of the
-    // table, which has room for them, or one place, which has not.
+    // All first places in one corner, as with a caller's own poor hash: a sixteenth of the table, which has room
+    // for them, or one place, which does not.
     use malkoha::KeyHash;
     for kind in [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted, Kind::Simplified(4)] {
         for (shift, fits) in [(4, true), (40, false)] {
@@ -165,21 +165,21 @@ fn hashes_that_are_not_uniform_lose_nothing() {
 
 #[test]
 fn keys_that_come_several_times_are_stored_once() {
-    // Windows enough for two parts, whose border some keys cross; the others are small.
+    // Enough windows for two parts, with keys across the border; the other tables are small.
     let kinds = [Kind::Flexible(4), Kind::Sorted, Kind::Simplified(4), Kind::Classic(4), Kind::Blocked(1)];
     let sizes = kinds.map(|kind| (kind, 150_000)).into_iter().chain([(Kind::Windowed(2), 2_300_000)]);
     for (kind, count) in sizes {
         let once = keys(count, 7);
-        // Every key twice, far apart, and one key very often.
+        // Every key twice, far apart, and one key many times.
         let all = [&once[..], &vec![once[0]; 50_000], &once].concat();
         let spec = Spec::new(count, 1e-9).kind(kind);
         let mut filter = spec.build().unwrap();
         assert_eq!(filter.extend_unique(&all, 2), Ok(count), "{kind}");
         check(&filter, &once);
-        assert_eq!(filter.extend_unique(&once, 2), Ok(0), "{kind}: all of them are there");
+        assert_eq!(filter.extend_unique(&once, 2), Ok(0), "{kind}: all of them are stored already");
         let mut alone = spec.build().unwrap();
         assert_eq!(alone.extend_unique(&all, 1), Ok(count), "{kind}");
-        assert!(alone == filter, "{kind}: threads do not matter");
+        assert!(alone == filter, "{kind}: the number of threads does not matter");
         if !kind.is_bloom() {
             assert_eq!(filter.remove_slice(&once), Ok(once.len()), "{kind}");
             assert!(filter.is_empty(), "{kind}: no key was stored twice");
@@ -211,11 +211,11 @@ fn a_filter_that_is_full_keeps_what_it_held() {
         filter.extend_unique(&before, 2).unwrap();
         assert_eq!(filter.extend_unique(&more, 2), Err(Full), "{kind}");
         assert!(filter.contains_slice(&before).into_iter().all(|found| found), "{kind} lost a key");
-        assert!(filter.len() > 90_000, "{kind}: what was stored stays");
+        assert!(filter.len() > 90_000, "{kind}: stored keys stay");
     }
 }
 
-/// Slices that are large enough to be sorted, into tables of several MiB.
+/// Slices large enough to be sorted, in tables of several MiB.
 mod large_slices {
     use super::*;
 
@@ -226,7 +226,7 @@ mod large_slices {
     }
 
     #[test]
-    fn are_stored_and_removed_whatever_the_order() {
+    fn are_stored_and_removed_in_any_order() {
         for kind in [Kind::Sorted, Kind::Flexible(4), Kind::Windowed(2), Kind::Simplified(4)] {
             let mut filter = spec(kind).build().unwrap();
             let keys: Vec<u64> = (0..KEYS).collect();
@@ -238,15 +238,15 @@ mod large_slices {
             assert_eq!(filter.remove_slice(&odd).unwrap(), odd.len(), "{kind}");
             assert_eq!(filter.len(), even.len() as u64);
             assert!(filter.contains_slice(&even).into_iter().all(|found| found), "{kind}");
-            // Two of each, of which there is one.
+            // Two of each, of which only one is stored.
             let twice: Vec<u64> = even.iter().flat_map(|key| [*key, *key]).collect();
             let removed = filter.remove_slice(&twice).unwrap();
             assert!((even.len()..even.len() + even.len() / 200).contains(&removed), "{kind}: {removed}");
         }
     }
 
-    /// A key that comes more often than it has slots is refused where it would be one by one, and what comes before it
-    /// is there, as often as it came; what comes after it is not.
+    /// A key with more copies than slots is refused where single inserts would refuse it. All copies before it are
+    /// stored; none after it are.
     #[test]
     fn stop_at_the_first_key_without_room() {
         for (kind, values) in [(Kind::Sorted, 0), (Kind::Flexible(4), 0), (Kind::Windowed(2), 3)] {
@@ -260,7 +260,7 @@ mod large_slices {
             assert_eq!(filter.len(), at as u64);
             assert_eq!(filter.count(&7u64).unwrap(), single.count(&7u64).unwrap());
             let found = filter.contains_slice(&keys[at..]).into_iter().filter(|found| *found).count();
-            assert!(found < 100 + 1000, "{kind}: {found} of those that were not stored");
+            assert!(found < 100 + 1000, "{kind}: {found} of the keys that were not stored");
             assert!(filter.contains_slice(&keys[..at]).into_iter().all(|found| found));
             assert_eq!(filter.remove_slice(&keys[..at]).unwrap(), at);
             assert!(filter.is_empty());

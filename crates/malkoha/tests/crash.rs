@@ -1,4 +1,4 @@
-//! A process that is killed while it saves, again and again.
+//! Kills a process while it saves, again and again.
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ mod common;
 /// Where the child saves.
 const PATH: &str = "MALKOHA_CRASH_PATH";
 
-/// Two filters of a few megabytes that are easily told apart.
+/// Two different filters of a few megabytes.
 fn filters() -> [Filter; 2] {
     [0.001, 0.0001].map(|rate| {
         let mut filter = Spec::new(1_000_000, rate).build().unwrap();
@@ -21,10 +21,10 @@ fn filters() -> [Filter; 2] {
     })
 }
 
-/// The child: not a test of its own.
+/// The child process; not a test by itself.
 #[test]
 #[ignore = "started and killed by another test"]
-fn child_that_saves_for_ever() {
+fn child_that_saves_forever() {
     let Ok(path) = std::env::var(PATH) else { return };
     let filters = filters();
     for filter in filters.iter().cycle() {
@@ -43,7 +43,7 @@ fn a_process_that_is_killed_while_saving_leaves_a_whole_file() {
     for round in 0..common::scale(12, 200) {
         let before = std::fs::metadata(&path).unwrap().modified().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["child_that_saves_for_ever", "--exact", "--ignored"])
+            .args(["child_that_saves_forever", "--exact", "--ignored"])
             .env(PATH, &path)
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -1,15 +1,15 @@
-//! The rate is what theory says, and theory says no more than was promised.
+//! The measured rate agrees with theory, and theory keeps the promise.
 
 use crate::common::{in_parallel, long};
 use malkoha::testing::Stream;
 use malkoha::{Filter, Kind, Offsets, Spec};
 
-/// Keys that are never stored.
+/// A key that is never stored.
 fn stranger(number: u64) -> u64 {
     number | 1 << 63
 }
 
-/// Queries strangers until 400 hits are to be expected; returns hits and queries.
+/// Looks up strangers until 400 hits are expected; returns hits and lookups.
 fn measure(filter: &Filter, rate: f64) -> (f64, f64) {
     let queries = (400.0 / rate).ceil() as u64 + 1;
     let mut hits = 0;
@@ -22,7 +22,7 @@ fn measure(filter: &Filter, rate: f64) -> (f64, f64) {
     (hits as f64, queries as f64)
 }
 
-/// Compares with the rate that theory predicts for the keys that are in, and with the promise.
+/// Compares the measured rate with the one that theory predicts for the stored keys, and with the promise.
 fn check(filter: &Filter, promised: f64) {
     let predicted = filter.stats().predicted_rate;
     let (hits, queries) = measure(filter, predicted);
@@ -74,7 +74,7 @@ fn offsets_do_not_change_the_rate() {
 
 #[test]
 fn a_full_stash_does_not_change_the_rate() {
-    // Eppstein, Theorem 5.1, for the simplified filter; the others name their entries in the same way.
+    // Eppstein, Theorem 5.1, for the simplified filter; the entries of the others are made in the same way.
     let kinds =
         [Kind::Simplified(4), Kind::Simplified(2), Kind::Classic(4), Kind::Flexible(4), Kind::Windowed(2)];
     in_parallel(kinds, |kind| {
@@ -84,7 +84,7 @@ fn a_full_stash_does_not_change_the_rate() {
             filter.insert(&(stream.draw() >> 1)).unwrap();
         }
         check(&filter, f64::INFINITY);
-        // Keys that are in the stash are found like the others, and removing them empties it.
+        // Keys in the stash are found like the others, and removing them empties it.
         let mut stream = Stream::new(1);
         let keys: Vec<u64> = (0..filter.len()).map(|_| stream.draw() >> 1).collect();
         assert_eq!(filter.remove_slice(&keys), Ok(keys.len()), "{kind}");

@@ -1,4 +1,4 @@
-//! Sliding windows: what is inside is found, what is far outside is forgotten.
+//! Sliding windows: keys inside the window are found, keys far outside are forgotten.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,7 +8,7 @@ use malkoha::{Error, Generations, Inserted, Kind, Spec};
 
 const KINDS: [Kind; 5] = [Kind::Sorted, Kind::Windowed(2), Kind::Flexible(4), Kind::Bloom, Kind::Blocked(2)];
 
-/// Windows that count keys against the order in which keys were stored.
+/// Compares windows that count keys with the order in which keys were stored.
 #[test]
 fn the_last_keys_are_found_and_older_ones_vanish() {
     let cases = KINDS.into_iter().flat_map(|kind| [2u32, 3, 8].map(|generations| (kind, generations)));
@@ -22,7 +22,7 @@ fn the_last_keys_are_found_and_older_ones_vanish() {
         let mut stream = Stream::new(u64::from(generations));
         let (mut falsely_seen, mut new) = (0, 0);
         for step in 0..scale(12_000, 200_000) {
-            // Half of the keys are new, half come again after a while.
+            // Half of the keys are new, half come again later.
             let key = stream.below(step / 2 + 2);
             let within = stored.iter().take(keys as usize).any(|old| *old == key);
             let known = stored.iter().take(reach).any(|old| *old == key);
@@ -36,7 +36,7 @@ fn the_last_keys_are_found_and_older_ones_vanish() {
                 Inserted::Seen => {}
             }
             new += u64::from(!known);
-            assert!(window.len() <= reach as u64, "{kind}: no more than the peak is alive");
+            assert!(window.len() <= reach as u64, "{kind}: there are no more keys than at the peak");
             if step % 1000 == 0 {
                 let live: Vec<u64> = stored.iter().take(keys as usize).copied().collect();
                 assert!(window.contains_slice(&live).into_iter().all(|found| found), "{kind}");
@@ -49,13 +49,13 @@ fn the_last_keys_are_found_and_older_ones_vanish() {
             "{kind}: {falsely_seen} of {new}"
         );
         let memory = window.stats().memory_bytes;
-        assert!(memory <= planned + planned / 10, "{kind}: the plan was for the peak: {memory}, {planned}");
+        assert!(memory <= planned + planned / 10, "{kind}: planned for the peak: {memory}, {planned}");
     });
 }
 
-/// Windows that go by the clock, with bursts of a hundred times the planned keys, against the times of keys.
+/// Compares windows of time with the times of keys, with bursts of a hundred times the planned keys.
 #[test]
-fn keys_of_the_last_ticks_are_found_whatever_comes() {
+fn keys_of_the_last_ticks_are_found_even_in_bursts() {
     in_parallel(KINDS, |kind| {
         let (generations, ticks, rate) = (5, 1000, 0.01);
         let mut window = Generations::of_ticks(&Spec::new(400, rate).kind(kind), generations, ticks).unwrap();
@@ -96,7 +96,7 @@ fn keys_of_the_last_ticks_are_found_whatever_comes() {
     });
 }
 
-/// Keys a slice at a time against keys one by one: the same answers and, byte for byte, the same window.
+/// Slices and single calls give the same answers and, byte for byte, the same window.
 #[test]
 fn slices_do_what_single_calls_do() {
     in_parallel(KINDS, |kind| {
@@ -109,7 +109,7 @@ fn slices_do_what_single_calls_do() {
             for now in 0..60 {
                 single.advance(now);
                 slices.advance(now);
-                // Copies within a slice, copies of the slices before, and slices over several generations.
+                // Copies within a slice, copies from earlier slices, and slices over several generations.
                 let length = [0, 1, 30, 1000][stream.below(4) as usize];
                 let keys: Vec<u64> = (0..length).map(|_| now * 100 + stream.below(length)).collect();
                 let one_by_one: Vec<_> = keys.iter().map(|key| single.insert_unique(key).unwrap()).collect();
@@ -138,7 +138,7 @@ fn after_as_many_rotations_as_generations_nothing_is_left() {
 }
 
 #[test]
-fn inserting_again_begins_the_time_anew_and_checking_does_not() {
+fn inserting_again_renews_a_key_and_checking_does_not() {
     let window = || Generations::of_ticks(&Spec::new(100, 1e-6), 3, 100).unwrap();
     let (mut renewed, mut checked) = (window(), window());
     for now in (0..=1000).step_by(50) {
@@ -152,7 +152,7 @@ fn inserting_again_begins_the_time_anew_and_checking_does_not() {
 }
 
 #[test]
-fn windows_are_read_as_they_were_written_and_go_on() {
+fn windows_are_read_as_they_were_written_and_continue() {
     for kind in KINDS {
         let spec = Spec::new(100, 0.01).kind(kind).seed(9);
         let mut windows =

@@ -1,4 +1,4 @@
-//! The golden files: what was written once is read for ever, and written the same way again.
+//! The golden files: once written, they stay readable forever, and are written the same way again.
 
 use crate::golden_files as golden;
 
@@ -17,7 +17,7 @@ fn every_golden_file_opens_and_holds_its_keys() {
 }
 
 #[test]
-fn golden_files_of_growing_filters_open_and_go_on_growing() {
+fn golden_files_of_growing_filters_open_and_keep_growing() {
     for (name, spec) in golden::growing() {
         let mut filter = Filter::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         golden::check(&name, &filter);
@@ -41,7 +41,7 @@ fn doubled_filters_open_hold_their_keys_and_are_written_the_same_way() {
         golden::check(&name, &read);
         assert!(read == filter && read.geometry().cuckoo().unwrap().doublings() > 0, "{name}");
         let written = std::fs::read(golden::path(&name)).unwrap();
-        assert!(filter.to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(filter.to_bytes().unwrap() == written, "{name} is written differently");
         assert!(read.to_bytes().unwrap() == written, "{name} is not written as it was read");
     }
 }
@@ -54,7 +54,7 @@ fn chains_of_filters_open_hold_all_keys_and_are_written_the_same_way() {
         assert!((1000..1050u64).all(|key| read.contains(&key)), "{name}");
         assert!(read.stats().links.len() > 1 && read.geometry() == chain.geometry(), "{name}");
         let written = std::fs::read(golden::path(&name)).unwrap();
-        assert!(read == chain && chain.to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(read == chain && chain.to_bytes().unwrap() == written, "{name} is written differently");
         assert!(read.to_bytes().unwrap() == written, "{name} is not written as it was read");
     }
 }
@@ -63,7 +63,7 @@ fn chains_of_filters_open_hold_all_keys_and_are_written_the_same_way() {
 fn todays_writer_gives_the_same_bytes() {
     for (name, spec) in golden::specs().into_iter().chain(golden::growing()) {
         let written = std::fs::read(golden::path(&name)).unwrap();
-        assert!(golden::build(&spec).to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(golden::build(&spec).to_bytes().unwrap() == written, "{name} is written differently");
         let again = Filter::from_bytes(&written).unwrap();
         assert!(again.to_bytes().unwrap() == written, "{name} is not written as it was read");
     }
@@ -77,7 +77,7 @@ fn sharded_filters_open_hold_their_keys_and_are_written_the_same_way() {
         assert!((0..20).all(|i| filter.contains(&format!("key {i}"))), "{name}");
         assert_eq!(*filter.geometry(), spec.plan().unwrap(), "{name}");
         let (built, written) = (golden::build_sharded(&spec), std::fs::read(golden::path(&name)).unwrap());
-        assert!(built == filter && built.to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(built == filter && built.to_bytes().unwrap() == written, "{name} is written differently");
         assert!(filter.to_bytes().unwrap() == written, "{name} is not written as it was read");
         let refused = Filter::from_bytes(&written).unwrap_err();
         assert!(refused.to_string().contains("sharded"), "{refused}");
@@ -91,22 +91,22 @@ fn windows_open_hold_their_keys_and_are_written_the_same_way() {
         assert!((95..150u64).all(|key| read.contains(&key)), "{name}");
         assert!(read.len() < 100, "{name} has forgotten the first keys");
         let written = std::fs::read(golden::path(&name)).unwrap();
-        assert!(read == window && window.to_bytes().unwrap() == written, "{name} is written otherwise");
+        assert!(read == window && window.to_bytes().unwrap() == written, "{name} is written differently");
         assert!(read.to_bytes().unwrap() == written, "{name} is not written as it was read");
     }
 }
 
 #[test]
-fn every_file_there_is_can_be_read() {
+fn every_golden_file_can_be_read() {
     for (name, bytes) in golden::files() {
         assert!(golden::read(&name, &bytes).is_ok(), "{name}");
         assert!(bytes.len() < 16 << 10, "{name} is small");
     }
 }
 
-/// The lowest version that can say what is to be said.
+/// Files have the lowest version that can hold their content.
 #[test]
-fn versions_are_those_of_their_folders() {
+fn files_have_the_version_of_their_folder() {
     for version in golden::VERSIONS {
         for entry in std::fs::read_dir(golden::folder(version)).unwrap() {
             let path = entry.unwrap().path();
@@ -117,7 +117,7 @@ fn versions_are_those_of_their_folders() {
 }
 
 #[test]
-#[ignore = "writes the golden files that are not there yet"]
+#[ignore = "writes the golden files that do not exist yet"]
 fn write_golden_files() {
     for (name, spec) in golden::specs().into_iter().chain(golden::growing()) {
         let filter = golden::build(&spec);

@@ -1,10 +1,10 @@
-//! Filters that grow: no key is lost whatever is removed, and the rate stays below the promise.
+//! Growing filters: no key is lost, whatever is removed, and the rate stays below the promise.
 
 use crate::common::{in_parallel, scale};
 use malkoha::testing::{Model, Stream, exercise};
 use malkoha::{Error, Filter, Full, Inserted, Kind, LinkStats, Offsets, Spec};
 
-/// One kind of each sort that grows and removes.
+/// One kind of each sort that can grow and remove.
 const REMOVING: [Kind; 6] = [
     Kind::Sorted,
     Kind::Flexible(4),
@@ -14,10 +14,10 @@ const REMOVING: [Kind; 6] = [
     Kind::Windowed(4),
 ];
 
-/// One kind of each sort that grows and does not.
+/// One kind of each sort that can grow but not remove.
 const BLOOMS: [Kind; 4] = [Kind::Bloom, Kind::Blocked(1), Kind::Blocked(2), Kind::Blocked(3)];
 
-/// Of keys that were never stored, so many are found.
+/// The number of keys found that were never stored.
 fn strangers_found(filter: &Filter, strangers: u64) -> u64 {
     let mut found = 0;
     for first in (0..strangers).step_by(1 << 16) {
@@ -27,8 +27,7 @@ fn strangers_found(filter: &Filter, strangers: u64) -> u64 {
     found
 }
 
-/// Inserts keys until so many are in, removing a stored one for every third insert. Returns those that are
-/// in.
+/// Inserts keys until `to` are stored, removing a stored key after every third insert. Returns the stored keys.
 fn grow(filter: &mut Filter, to: u64, stream: &mut Stream) -> Vec<u64> {
     let mut live = Vec::new();
     let mut next = 0u64;
@@ -71,13 +70,13 @@ fn a_chain_grown_ten_thousandfold_with_removals_keeps_every_key_and_its_promise(
             );
             assert!(stats.predicted_rate <= rate);
             let expected = stats.predicted_rate * strangers as f64;
-            // Chance is in the queries, and in how many keys of a link look alike: n keys at rate r have n r
-            // / 2 pairs of them, give or take the root, which matters for the small first links.
+            // Both the lookups and the number of keys of a link that look alike are random: n keys at rate r have
+            // n r / 2 such pairs, give or take the square root, which matters for the small first links.
             let alike = |link: &LinkStats| link.predicted_rate.powi(3) / (2.0 * link.items.max(1) as f64);
             let alike = stats.links.iter().map(alike).sum::<f64>() * (strangers as f64).powi(2);
             let sigma = (expected + alike).sqrt();
             assert!((found as f64 - expected).abs() <= 4.0 * sigma, "{kind}: {found}, not {expected}");
-            // Everything can be removed again, in any order.
+            // Every key can be removed again, in any order.
             for key in live.iter().rev() {
                 assert_eq!(filter.remove(key), Ok(true), "{kind} lost {key}");
             }
@@ -103,13 +102,13 @@ fn random_histories_of_growing_filters_lose_nothing() {
         let mut filter = spec.build().unwrap();
         let mut stream = Stream::new(filter.geometry().bytes());
         exercise(&mut filter, u64::MAX, steps, &mut stream);
-        // Few different keys: many copies, and many keys that look alike.
+        // Few distinct keys: many copies, and many keys that look alike.
         filter.clear();
         exercise(&mut filter, 300, steps, &mut stream);
     });
 }
 
-/// Random histories in which compaction happens at any time, with many copies and keys that look alike.
+/// Random histories with compaction at any time, many copies, and keys that look alike.
 #[test]
 fn compaction_loses_nothing_and_gives_memory_back() {
     let cases = REMOVING.into_iter().flat_map(|kind| [(0.3, 500), (0.01, u64::MAX)].map(|case| (kind, case)));
@@ -153,8 +152,8 @@ fn compaction_loses_nothing_and_gives_memory_back() {
     assert!(matches!(bloom.compact(), Err(Error::Unsupported { .. })));
 }
 
-/// What a chain would do whose links had hashes of their own: the same sizes and rates, the same order of
-/// removals, and keys are lost. The chain loses none.
+/// If the links of a chain had their own hashes, then with the same sizes, rates and order of removals keys would
+/// be lost. The chain loses none.
 #[test]
 fn independent_links_lose_keys_and_a_chain_does_not() {
     let rate = 0.5;
@@ -216,12 +215,12 @@ fn room_that_removals_leave_is_used_before_the_filter_grows() {
         assert_eq!(filter.remove(&(key - 15_000)), Ok(true));
         filter.insert(&key).unwrap();
     }
-    assert_eq!(filter.stats().links.len(), links, "as many keys as before");
+    assert_eq!(filter.stats().links.len(), links, "there are as many keys as before");
     assert!((185_000..200_000u64).all(|key| filter.contains(&key)));
 }
 
 #[test]
-fn many_keys_at_once_need_few_links() {
+fn bulk_inserts_need_few_links() {
     let keys: Vec<u64> = (0..300_000).collect();
     for kind in REMOVING {
         let spec = Spec::new(1000, 0.01).kind(kind).growing();
@@ -242,8 +241,8 @@ fn many_keys_at_once_need_few_links() {
     assert!(blocked.contains_slice(&keys).into_iter().all(|found| found));
 }
 
-/// Links that are large enough for keys to be sorted by place, filled in several rounds, the first of which begins in a
-/// link that is not empty.
+/// Links large enough for keys to be sorted by place, filled in several rounds; the first round begins in a link that
+/// is not empty.
 #[test]
 fn large_links_are_filled_in_rounds() {
     let keys: Vec<u64> = (0..6_000_000).collect();
@@ -276,7 +275,7 @@ fn a_refused_extension_leaves_a_growing_filter_as_it_was() {
 }
 
 #[test]
-fn the_face_is_that_of_every_filter() {
+fn the_interface_is_that_of_every_filter() {
     for kind in REMOVING {
         let mut filter = Spec::new(10, 0.001).kind(kind).growing().build().unwrap();
         assert!(filter.geometry().is_growing());
@@ -307,7 +306,7 @@ fn the_face_is_that_of_every_filter() {
 }
 
 #[test]
-fn what_cannot_grow_says_so() {
+fn filters_that_cannot_grow_are_refused_with_the_reason() {
     for kind in [Kind::Classic(4), Kind::SemiSorted, Kind::Simplified(4)] {
         let refused = Spec::new(1000, 0.01).kind(kind).growing().plan().unwrap_err();
         assert!(refused.to_string().contains("only flexible, windowed, sorted and Bloom"), "{refused}");
@@ -329,8 +328,8 @@ fn what_cannot_grow_says_so() {
     assert!(in_memory.bytes() <= 4096 && in_memory.predicted_rate(1_000_000) <= in_memory.rate());
 }
 
-/// The table of `docs/NOTEBOOK.md`, "The price of growing": what a filter costs that has grown, beside one that was planned for as many
-/// keys.
+/// Prints the table of `docs/NOTEBOOK.md`, "The price of growing": the cost of a grown filter, beside one that was
+/// planned for the same number of keys.
 #[test]
 #[ignore = "measures and prints a table"]
 fn the_price_of_growth() {
@@ -377,16 +376,15 @@ fn the_price_of_growth() {
     }
 }
 
-/// Copies of one key fill the stash of the first link, so that the last of its room is of no use for many
-/// keys at once.
+/// Copies of one key fill the stash of the first link, so that a bulk insert cannot use the last of its room.
 #[test]
-fn extending_goes_on_where_a_link_does_not_take_what_it_has_room_for() {
+fn extending_continues_after_a_link_that_cannot_use_all_its_room() {
     const EGG: u64 = 1 << 40;
     for kind in REMOVING {
         let mut filter = Spec::new(1000, 0.001).kind(kind).growing().build().unwrap();
         let half: Vec<u64> = (0..520).collect();
         filter.insert_slice(&half).unwrap();
-        // As many copies as the two places and the stash have room for.
+        // As many copies as fit into the two places and the stash.
         let copies = 2 * u32::from(kind.slots_per_place()) + Spec::DEFAULT_STASH;
         for _ in 0..copies {
             filter.insert(&EGG).unwrap();

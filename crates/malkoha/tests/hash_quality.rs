@@ -1,5 +1,5 @@
-//! The hash does what the filters rely on: places and fingerprints are uniform and independent, for keys as
-//! people have them.
+//! The hash does what the filters rely on: places and fingerprints are uniform and independent, for realistic
+//! keys.
 
 use malkoha::{Key, KeyHash, KeyHasher};
 
@@ -24,7 +24,7 @@ fn key_sets(hasher: &KeyHasher) -> Vec<(&'static str, Vec<KeyHash>)> {
     ]
 }
 
-/// The deviation of a table of counts from even, in standard deviations of chi-square.
+/// The deviation of counts from uniform, in standard deviations of chi-square.
 fn unevenness(counts: &[u32]) -> f64 {
     let total: u32 = counts.iter().sum();
     let expected = f64::from(total) / counts.len() as f64;
@@ -73,7 +73,7 @@ fn every_input_bit_changes_every_output_bit_half_of_the_time() {
 
 #[test]
 fn seeds_give_unrelated_hashes() {
-    // If seeds only renumbered the keys, pairs that collide in some bits under one seed would under another.
+    // If seeds only renumbered the keys, pairs that collide in some bits under one seed would do so under another.
     let (one, other) = (KeyHasher::new(1), KeyHasher::new(2));
     let mut counts = vec![0; 1 << 12];
     for key in 0..1u64 << 16 {

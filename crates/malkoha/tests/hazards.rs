@@ -1,4 +1,4 @@
-//! Two things no filter can protect its user from, shown so that nobody takes them for bugs.
+//! Two hazards that no filter can prevent, shown so that they are not mistaken for bugs.
 
 use malkoha::{Filter, Inserted, Kind, Spec};
 
@@ -6,7 +6,7 @@ use malkoha::{Filter, Inserted, Kind, Spec};
 fn twins(kind: Kind) -> (Filter, u64, u64) {
     let mut filter = Spec::new(100, 0.1).kind(kind).build().unwrap();
     filter.insert(&0u64).unwrap();
-    let twin = (1..1_000_000u64).find(|key| filter.contains(key)).expect("at this rate a twin is not far");
+    let twin = (1..1_000_000u64).find(|key| filter.contains(key)).expect("at this rate there is a twin");
     (filter, 0, twin)
 }
 
@@ -15,14 +15,14 @@ fn a_seen_key_is_not_stored() {
     for kind in Kind::cuckoos() {
         let (mut filter, stored, twin) = twins(kind);
         assert_eq!(filter.insert_unique(&twin), Ok(Inserted::Seen));
-        assert_eq!(filter.len(), 1, "only the first of the two is in");
+        assert_eq!(filter.len(), 1, "only the first of the two is stored");
         assert_eq!(filter.remove(&stored), Ok(true));
-        assert!(!filter.contains(&twin), "and with it goes the answer for the other");
+        assert!(!filter.contains(&twin), "the other is no longer found either");
     }
 }
 
 #[test]
-fn removing_a_key_that_was_never_stored_may_take_another() {
+fn removing_a_key_that_was_never_stored_may_remove_another() {
     for kind in Kind::cuckoos() {
         let (mut filter, stored, twin) = twins(kind);
         assert_eq!(filter.remove(&twin), Ok(true));
@@ -31,7 +31,7 @@ fn removing_a_key_that_was_never_stored_may_take_another() {
 }
 
 #[test]
-fn storing_both_of_two_equal_looking_keys_is_safe() {
+fn storing_both_of_two_keys_that_look_alike_is_safe() {
     for kind in Kind::cuckoos() {
         let (mut filter, stored, twin) = twins(kind);
         filter.insert(&twin).unwrap();

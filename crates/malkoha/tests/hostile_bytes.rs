@@ -1,4 +1,4 @@
-//! Bytes that were damaged, cut, or made by an enemy.
+//! Bytes that were damaged, truncated, or forged by an attacker.
 
 use crate::common;
 use crate::golden_files as golden;
@@ -11,7 +11,7 @@ use malkoha::{Error, Filter, KeyFormat};
 /// Whether an error says what is wrong and where.
 fn says_where(error: &Error) -> bool {
     let named = matches!(error, Error::Corrupt { .. } | Error::Newer { .. });
-    // A flipped bit may make one form of another, which is then no such thing.
+    // A flipped bit may turn one form into another, which does not fit the rest.
     (named && error.to_string().contains("at byte")) || matches!(error, Error::Form { .. })
 }
 
@@ -50,8 +50,8 @@ fn every_cut_and_every_longer_golden_file_is_refused() {
     }
 }
 
-/// Golden files, damaged and then sealed, so that everything but the damage is right. What is accepted is put
-/// to all uses.
+/// Golden files, damaged and then sealed, so that everything but the damage is valid. Files that are accepted
+/// are put to every use.
 #[test]
 fn forged_files_are_refused_or_harmless() {
     let rounds = common::scale(100, 20_000);
@@ -71,18 +71,18 @@ fn forged_files_are_refused_or_harmless() {
             }
         }
     });
-    // Otherwise the seal would be at fault, and nothing behind it was tried.
+    // Otherwise sealing would be broken, and nothing behind the checksums was tested.
     for accepted in [singles, compounds] {
         assert!(accepted.into_inner() >= rounds, "some forged files are sound");
     }
 }
 
-/// Whether a file holds something that is made of several filters.
+/// Whether a file holds a compound of several filters.
 fn is_compound(bytes: &[u8]) -> bool {
     bytes[12] != 0
 }
 
-/// The outline of a file and its records, each of which is whole.
+/// The outline of a file and its complete records.
 fn parts(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
     let is_record = |at: &usize| bytes[*at..].starts_with(&bytes[..8]) && bytes[at + 12] == 0;
     let begins: Vec<usize> = (64..bytes.len()).step_by(64).filter(is_record).collect();
@@ -90,7 +90,7 @@ fn parts(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
     (&bytes[..begins[0]], begins.iter().zip(ends).map(|(begin, end)| &bytes[*begin..end]).collect())
 }
 
-/// A file with this outline, but for the number of parts, and these records, all checksums right.
+/// A file with this outline, except for the number of parts, and these records, with valid checksums.
 fn assembled(outline: &[u8], records: &[&[u8]]) -> Vec<u8> {
     let mut bytes = outline.to_vec();
     bytes[16..24].copy_from_slice(&(records.len() as u64).to_le_bytes());
@@ -99,15 +99,15 @@ fn assembled(outline: &[u8], records: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// Parts that are exchanged, missing, doubled or of another file: refused, or a filter with other keys, which
-/// does what any filter does.
+/// Parts that are swapped, missing, doubled or from another file: refused, or a filter with other keys that works
+/// like any other.
 #[test]
-fn files_put_together_of_parts_of_others_are_refused_or_harmless() {
+fn files_assembled_from_parts_of_others_are_refused_or_harmless() {
     let files: Vec<_> = golden::files().into_iter().filter(|(_, bytes)| is_compound(bytes)).collect();
     let (accepted, refused) = (AtomicU64::new(0), AtomicU64::new(0));
     common::in_parallel(&files, |(name, bytes)| {
         let (outline, own) = parts(bytes);
-        assert!(assembled(outline, &own) == *bytes, "{name}: the records are where they are looked for");
+        assert!(assembled(outline, &own) == *bytes, "{name}: the records are where they are expected");
         let mut forged: Vec<Vec<&[u8]>> = Vec::new();
         for at in 0..own.len() {
             for other in at + 1..own.len() {
@@ -136,7 +136,7 @@ fn files_put_together_of_parts_of_others_are_refused_or_harmless() {
     assert!(accepted.into_inner() > 0 && refused.into_inner() > 0, "both happen");
 }
 
-/// What only the form of a compound can tell to be wrong is refused at the number or the part that is wrong.
+/// Errors that only the form of a compound can reveal name the number or part that is wrong.
 #[test]
 fn outlines_are_refused_where_they_are_wrong() {
     let file = |name: &str| std::fs::read(golden::path(name)).unwrap();
@@ -159,11 +159,11 @@ fn outlines_are_refused_where_they_are_wrong() {
     };
     assert_eq!(refused(&with(&sharded, 24, 2)), ("numbers", 24));
     assert_eq!(refused(&with(&sharded, 64, 0)), ("number", 64));
-    // The sixth number is how many links the newest generation has.
+    // The sixth number is the number of links of the newest generation.
     for links in [0, u64::MAX] {
         assert_eq!(refused(&with(&window, 64 + 8 * 5, links)), ("number", 64 + 8 * 5));
     }
-    // A ninth number, for which there is room in the outline, is a fourth generation, and it has no links.
+    // A ninth number, which fits into the outline, is a fourth generation, and it has no links.
     assert_eq!(refused(&with(&window, 24, 9)), ("number", 64 + 8 * 8));
     let (outline, own) = parts(&window);
     assert_eq!(refused(&assembled(outline, &[&own[..], &own[..1]].concat())), ("parts", 16));
@@ -250,9 +250,9 @@ fn absurd_numbers_are_refused_by_name() {
     }
 }
 
-/// Numbers that follow from others, or that no version knows yet, are refused though the checksum fits.
+/// Wrong numbers that follow from others or that no version knows yet are refused, although the checksum fits.
 #[test]
-fn numbers_that_follow_or_are_reserved_must_be_what_they_are() {
+fn derived_and_reserved_numbers_must_have_their_values() {
     use xxhash_rust::xxh3::xxh3_64;
     for (name, bytes) in golden::files() {
         if bytes[12] != 0 {
@@ -283,8 +283,8 @@ fn numbers_that_follow_or_are_reserved_must_be_what_they_are() {
     }
 }
 
-/// A golden file with other numbers in its header, or in its outline if it has one, under the right checksum.
-fn with_begin(name: &str, numbers: &[(usize, u64)]) -> Vec<u8> {
+/// A golden file with other numbers in its header, or in its outline if it has one, and a valid checksum.
+fn with_numbers(name: &str, numbers: &[(usize, u64)]) -> Vec<u8> {
     let mut bytes = std::fs::read(golden::path(name)).unwrap();
     let end = if is_compound(&bytes) { parts(&bytes).0.len() } else { 512 };
     for (offset, number) in numbers {
@@ -295,10 +295,10 @@ fn with_begin(name: &str, numbers: &[(usize, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// Which version a header has follows from what it says of keys.
+/// The version of a header follows from its key format.
 #[test]
 fn versions_and_key_formats_that_contradict_each_other_are_refused() {
-    /// What is wrong, the numbers that are changed, the part that the error names, and where it is.
+    /// The file, the numbers that are changed, the part that the error names, and its offset.
     type Case<'a> = (&'a str, &'a [(usize, u64)], &'a str, u64);
     let form = |bytes: u64| bytes << 32;
     let cases: &[Case] = &[
@@ -318,7 +318,7 @@ fn versions_and_key_formats_that_contradict_each_other_are_refused() {
         ("generations-keys-sorted-u64", &[(8, form(2) | 1)], "version", 8),
     ];
     for (name, numbers, part, offset) in cases {
-        let error = provoke(&with_begin(name, numbers)).unwrap_err();
+        let error = provoke(&with_numbers(name, numbers)).unwrap_err();
         let refused =
             matches!(&error, Error::Corrupt { part: at, offset: byte, .. } if (at, byte) == (part, offset));
         assert!(refused, "{name} {numbers:?}: {error}");
@@ -329,14 +329,14 @@ fn versions_and_key_formats_that_contradict_each_other_are_refused() {
         ("sorted-bytes", (88, 4), "key format", 88),
         ("sorted-bytes", (104, 1), "reserved number", 104),
     ] {
-        let error = provoke(&with_begin(name, &[numbers])).unwrap_err();
+        let error = provoke(&with_numbers(name, &[numbers])).unwrap_err();
         let newer =
             matches!(&error, Error::Newer { part: at, offset: byte, .. } if (*at, *byte) == (part, offset));
         assert!(newer, "{name} {numbers:?}: {error}");
     }
 }
 
-/// The parts of a compound all say the same of their keys.
+/// All parts of a compound have the same key format.
 #[test]
 fn parts_with_different_key_formats_are_refused() {
     let file = |name: &str| std::fs::read(golden::path(name)).unwrap();
@@ -358,13 +358,13 @@ fn parts_with_different_key_formats_are_refused() {
                 matches!(&error, Error::Corrupt { part: "key format", offset, .. } if *offset == second),
                 "{error}"
             );
-            // Under one outline or the other, they are what they say themselves.
+            // Under either outline, their own key formats count.
             assert!(assembled(outline, &strange) == *other);
         }
     }
 }
 
-/// What is said of keys is up to the maker: sealed, any format is sound for any filter, and is written again.
+/// The key format is up to the user: once sealed, any format is sound for any filter, and is written again.
 #[test]
 fn every_known_key_format_is_sound_for_every_filter() {
     for (name, bytes) in golden::files().into_iter().filter(|(_, bytes)| !is_compound(bytes)) {
@@ -381,14 +381,14 @@ fn every_known_key_format_is_sound_for_every_filter() {
     }
 }
 
-/// Slots that no key has, each under the right checksums.
+/// Slots that no key can have, with valid checksums.
 #[test]
 fn impossible_content_is_refused() {
     let refuse = |name: &str, change: &dyn Fn(&mut [u8]), expected: &str| {
         let mut bytes = std::fs::read(golden::path(name)).unwrap();
         let stash = u64::from_le_bytes(bytes[72..80].try_into().unwrap()) as usize * 24;
         let table = 512 + if stash > 0 { (stash + 8).next_multiple_of(64) } else { 0 };
-        // Changes are made to the table alone; the slots that they touch are emptied first.
+        // Only the table is changed; the slots involved are emptied first.
         bytes[table..table + 16].fill(0);
         let end = bytes.len() - 64;
         change(&mut bytes[table..end]);
@@ -406,17 +406,17 @@ fn impossible_content_is_refused() {
     };
     refuse("flexible-4", &stamped(width("flexible-4")), fingerprint);
     refuse("windowed-2", &stamped(width("windowed-2")), fingerprint);
-    // The highest bit of a tag with a value is the value's.
+    // The highest bit of a tag with a value belongs to the value.
     for name in ["classic-2-values-3", "flexible-4-values-5", "windowed-3-values-8"] {
         refuse(name, &stamped(width(name)), "a value and no fingerprint");
     }
-    // Upper parts 0, 0, 0 and 8 have the number 330.
+    // The number of the upper parts 0, 0, 0 and 8 is 330.
     refuse(
         "sorted-values-16",
         &|table| table[..2].copy_from_slice(&[0x4A, 0x01]),
         "a value and no fingerprint",
     );
-    // Simplified: upper bits of a fingerprint whose lowest are all zero.
+    // Simplified: upper bits of a fingerprint whose lowest bits are all zero.
     refuse("simplified-4", &stamped(width("simplified-4")), fingerprint);
     // Windows of three: the highest tags are beyond the last fingerprint.
     let q = width("windowed-3");
@@ -441,7 +441,7 @@ fn impossible_content_is_refused() {
     }
 }
 
-/// The last window begins l slots before the end: a tag of rank 0 in the last slot is in none.
+/// The last window begins l slots before the end: a tag of rank 0 in the last slot belongs to none.
 #[test]
 fn windows_beyond_the_end_are_refused() {
     for (name, l) in [("windowed-2", 2), ("windowed-3", 3), ("windowed-4", 4)] {
@@ -469,7 +469,7 @@ fn windows_beyond_the_end_are_refused() {
 fn impossible_stashes_are_refused() {
     let bytes = std::fs::read(golden::path("sorted")).unwrap();
     let entries = u64::from_le_bytes(bytes[72..80].try_into().unwrap()) as usize;
-    assert!(entries >= 2, "there is something to disorder");
+    assert!(entries >= 2, "there are entries to swap");
     let refuse = |change: &dyn Fn(&mut [u8]), expected: &str| {
         let mut forged = bytes.clone();
         change(&mut forged[512..]);
@@ -485,9 +485,9 @@ fn impossible_stashes_are_refused() {
     refuse(&|stash| stash[18] = 1, "a value of more than 16 bits");
 }
 
-/// What is mapped without being verified may hold anything.
+/// A table that is mapped without being verified may hold anything.
 #[test]
-fn damaged_maps_answer_something() {
+fn damaged_maps_still_answer() {
     let folder = std::env::temp_dir().join(format!("malkoha-hostile-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut stream = Stream::new(11);
@@ -516,10 +516,10 @@ fn damaged_maps_answer_something() {
             let _ = format!("{} {mapped:?} {}", mapped.len(), mapped.stats());
             assert!(
                 mapped.verify().is_err() && mapped.load().is_err(),
-                "{name}: damage is noticed when asked for"
+                "{name}: verification finds the damage"
             );
         }
-        // The header of a map is verified, and so are stash and length.
+        // The header, stash and length of a map are verified.
         for at in (0..table).step_by(41).chain([bytes.len()]) {
             let mut damaged = bytes.clone();
             if at == bytes.len() {

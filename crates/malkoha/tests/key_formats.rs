@@ -1,4 +1,4 @@
-//! What a maker says of the keys of a filter: kept in every file, through growth, and never contradicted.
+//! Key formats: kept in every file and through growth, and never contradicted.
 
 use crate::common;
 
@@ -7,21 +7,21 @@ use malkoha::{Error, Filter, Generations, KeyFormat, Kind, Sharded, Spec};
 const SAID: [KeyFormat; 4] =
     [KeyFormat::Bytes, KeyFormat::U64, KeyFormat::Kmers { k: 31 }, KeyFormat::Kmers { k: 4096 }];
 
-/// Every kind with every format, through bytes and back. But for the header nothing depends on the format.
+/// Every kind with every format, to bytes and back. Nothing but the header depends on the format.
 #[test]
-fn formats_come_back_and_change_nothing_else() {
+fn formats_are_kept_and_change_nothing_else() {
     common::in_parallel(Kind::all(), |kind| {
         let spec = Spec::new(500, 0.01).kind(kind);
         let keys: Vec<u64> = (0..500).collect();
         let plain = spec.build_from(&keys).unwrap();
         assert_eq!(plain.geometry().key_format(), KeyFormat::Any);
         let bytes = plain.to_bytes().unwrap();
-        assert_eq!(bytes[8..12], [1, 0, 0, 0], "{kind}: what needs nothing new is version 1");
+        assert_eq!(bytes[8..12], [1, 0, 0, 0], "{kind}: without a key format the version is 1");
         assert!(spec.key_format(KeyFormat::Any).build_from(&keys).unwrap() == plain);
         for format in SAID {
             let filter = spec.key_format(format).build_from(&keys).unwrap();
             assert_eq!(filter.geometry().key_format(), format);
-            assert!(filter != plain, "{kind}: what is said counts");
+            assert!(filter != plain, "{kind}: the key format counts");
             let said = filter.to_bytes().unwrap();
             assert_eq!(said[8..12], [2, 0, 0, 0], "{kind} {format}");
             assert_eq!(said.len(), bytes.len());
@@ -40,7 +40,7 @@ fn formats_come_back_and_change_nothing_else() {
 }
 
 #[test]
-fn words_of_no_length_and_endless_ones_are_refused() {
+fn words_of_zero_or_excessive_length_are_refused() {
     for k in [0, 4097, u32::MAX] {
         let spec = Spec::new(100, 0.01).key_format(KeyFormat::Kmers { k });
         let expected = Error::WordLength { got: k, most: 4096 };
@@ -103,12 +103,12 @@ fn windows_and_sharded_filters_keep_their_formats() {
     }
 }
 
-/// The format of two filters that were put together.
+/// The format of two filters joined together.
 fn united(one: KeyFormat, other: KeyFormat) -> Option<KeyFormat> {
     if one == KeyFormat::Any || one == other { Some(other) } else { (other == KeyFormat::Any).then_some(one) }
 }
 
-/// Refused with both formats in the message, and nothing has changed.
+/// Checks that the error names both formats.
 fn check_refusal(error: &Error, one: KeyFormat, other: KeyFormat) {
     assert!(matches!(error, Error::Geometries { .. }), "{error}");
     let said = error.to_string();
@@ -140,7 +140,7 @@ fn filters_of_different_formats_are_not_merged() {
             }
             if kind.is_signed() || kind.is_bloom() {
                 let chain = left.merge_into_chain(&[&right]).unwrap();
-                // A chain that says nothing, and one that does.
+                // A chain without a format, and one with it.
                 let third = spec.key_format(format).build().unwrap();
                 results.extend([chain.merge_into_chain(&[&third]).unwrap(), chain]);
             }
@@ -154,9 +154,9 @@ fn filters_of_different_formats_are_not_merged() {
     }
 }
 
-/// Between two that contradict each other, one that says nothing is no bridge.
+/// A filter without a format cannot join two filters whose formats contradict each other.
 #[test]
-fn silence_between_contradictions_does_not_help() {
+fn a_filter_without_a_format_does_not_reconcile_two_others() {
     let spec = Spec::new(500, 1e-4);
     let [silent, bytes, numbers] = [KeyFormat::Any, KeyFormat::Bytes, KeyFormat::U64]
         .map(|format| spec.key_format(format).build_from(&[1u64, 2, 3]).unwrap());

@@ -1,4 +1,4 @@
-//! Doubled tables and merging into larger ones: nothing is lost, and the rate is the one that is said.
+//! Doubled tables and merging into larger ones: no key is lost, and the rate is as predicted.
 
 use crate::common;
 
@@ -11,12 +11,12 @@ fn signed() -> impl Iterator<Item = Kind> {
     Kind::cuckoos().filter(|kind| kind.is_signed())
 }
 
-/// A filter with random keys, some of them several times, and what is in it.
+/// A filter with random keys, some stored several times, and the count of each.
 fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, HashMap<u64, u32>) {
     let mut filter = spec.build().unwrap();
     let (mut model, mut last) = (HashMap::new(), 0);
     for copy in 0..copies {
-        // Now and then the same key twice, which is the most that one slot per place takes.
+        // Occasionally the same key twice, which is the most that fits with one slot per place.
         let key = if copy % 16 == 1 { last } else { stream.below(1000 * copies) };
         last = key;
         filter.insert(&key).unwrap();
@@ -25,7 +25,7 @@ fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, HashMap<u64
     (filter, model)
 }
 
-/// Checks that every copy is there, and then that every copy can be removed.
+/// Checks that every copy is found, and then that every copy can be removed.
 fn check(name: &str, mut filter: Filter, model: &HashMap<u64, u32>) {
     assert_eq!(filter.len(), model.values().map(|count| u64::from(*count)).sum::<u64>(), "{name}");
     assert!(Filter::from_bytes(&filter.to_bytes().unwrap()).unwrap() == filter, "{name}");
@@ -39,7 +39,7 @@ fn check(name: &str, mut filter: Filter, model: &HashMap<u64, u32>) {
 }
 
 #[test]
-fn doubling_loses_nothing_as_often_as_it_can_be_done() {
+fn repeated_doubling_loses_nothing() {
     let mut stream = Stream::new(21);
     for kind in signed() {
         for offsets in [Offsets::Local, Offsets::Whole, Offsets::Near(128)] {
@@ -60,7 +60,7 @@ fn doubling_loses_nothing_as_often_as_it_can_be_done() {
                 assert_eq!(new.cuckoo().unwrap().doublings(), doublings);
                 assert_eq!(new.cuckoo().unwrap().places(), 2 * old.cuckoo().unwrap().places());
                 assert!(new.predicted_rate(new.keys()) <= new.rate(), "{kind}");
-                // With few fingerprints left it matters that two of them become one.
+                // With few fingerprints left, it matters that pairs of them merge.
                 let few = new.cuckoo().unwrap().fingerprints() < 16;
                 assert!(few || new.rate() < 2.1 * old.rate(), "{kind}");
                 check(&format!("{kind} {offsets:?} doubled {doublings} times"), filter.clone(), &model);
@@ -71,14 +71,14 @@ fn doubling_loses_nothing_as_often_as_it_can_be_done() {
 }
 
 #[test]
-fn doubled_filters_are_filters_like_any_other() {
+fn doubled_filters_work_like_any_other() {
     let mut stream = Stream::new(22);
     for kind in signed() {
         for doublings in 1..=2 {
             let mut filter = Spec::new(60, 1e-3).kind(kind).build().unwrap();
             (0..doublings).for_each(|_| filter.double().unwrap());
             exercise(&mut filter, 1000, 2000, &mut stream);
-            // Many at once, which sorts keys by their first place.
+            // A bulk insert, which sorts keys by their first place.
             filter.clear();
             let keys: Vec<u64> = (0..filter.geometry().keys()).map(|_| stream.draw()).collect();
             filter.extend(&keys, 2).unwrap();
@@ -117,7 +117,7 @@ fn several_filters_become_one_larger_one() {
     }
 }
 
-/// The part of the promise that so many links have: 1/2, 5/8, 3/4, and so on.
+/// The part of the promised rate that the first `links` links have: 1/2, 5/8, 3/4, and so on.
 fn shares(links: u32) -> f64 {
     (1..=links).map(|link| 0.5 / f64::from(1u32 << link.ilog2()).powi(2)).sum()
 }
@@ -152,7 +152,7 @@ fn several_filters_become_one_chain_at_the_sum_of_their_rates() {
             if kind.is_signed() {
                 check(&name, chain.clone(), &all);
             }
-            // It grows on within its promise, and what is emptied and compacted still can be written.
+            // It keeps growing within its promise, and can still be written after it is emptied and compacted.
             for key in 0..20_000u64 {
                 chain.insert(&(key << 32)).unwrap();
                 all.entry(key << 32).or_default();
@@ -195,7 +195,7 @@ fn chains_become_one_chain() {
 }
 
 #[test]
-fn what_makes_no_chain_says_so() {
+fn filters_that_make_no_chain_are_refused_with_the_reason() {
     let spec = Spec::new(100, 0.01);
     let filter = spec.build().unwrap();
     let mut doubled = filter.clone();
@@ -221,7 +221,7 @@ fn what_makes_no_chain_says_so() {
 }
 
 #[test]
-fn what_cannot_be_doubled_says_so() {
+fn filters_that_cannot_be_doubled_are_refused_with_the_reason() {
     for kind in Kind::all().filter(|kind| !kind.is_signed()) {
         let mut filter = Spec::new(100, 0.01).kind(kind).build().unwrap();
         let error = filter.double().unwrap_err();
@@ -235,7 +235,7 @@ fn what_cannot_be_doubled_says_so() {
     doubled.double().unwrap();
     let error = doubled.merge(&one).unwrap_err();
     assert!(error.to_string().contains("their places"), "{error}");
-    // Full of keys, with few fingerprints: at some size none are left.
+    // Full of keys, with few fingerprints: at some size no fingerprints are left.
     let mut stream = Stream::new(24);
     let few: Vec<Filter> = (0..64).map(|_| random(&Spec::new(200, 0.2), 200, &mut stream).0).collect();
     let error = few[0].merge_into_larger(&few[1..].iter().collect::<Vec<_>>()).unwrap_err();
@@ -243,8 +243,8 @@ fn what_cannot_be_doubled_says_so() {
     assert_eq!(left_over, 12_800 - room, "{error}");
 }
 
-/// The rate of doubled filters against theory, at 4 standard deviations: the same for the same keys, twice
-/// for twice as many.
+/// Compares the rate of doubled filters with theory, at 4 standard deviations: it stays for the same keys, and
+/// doubles for twice as many.
 #[test]
 fn rates_of_doubled_filters_are_as_predicted() {
     let probes = common::scale(1_000_000, 20_000_000);

@@ -1,10 +1,10 @@
-//! The layers of the engine: a module uses those below it and no other.
+//! The layers of the engine: a module uses only modules of lower layers.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the bottom up. Modules of one layer do not use each other. `ARCHITECTURE.md` has the same as a picture.
+/// The layers, from the bottom up. Modules of one layer do not use each other. `ARCHITECTURE.md` has a picture.
 const LAYERS: [&[&str]; 10] = [
     &["key", "kind"],
     &["error"],
@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 10] = [
     &["filter"],
     &["generations", "sharded"],
     &["store"],
-    // Everything may be looked at by models and harnesses, and nothing but tests uses them.
+    // Models and harnesses may use everything, and only tests use them.
     &["testing"],
 ];
 
@@ -34,13 +34,13 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The module at the top of the crate that a file belongs to.
+/// The top-level module that a file belongs to.
 fn module(file: &Path, root: &Path) -> String {
     let inside = file.strip_prefix(root).unwrap().components().next().unwrap().as_os_str();
     inside.to_str().unwrap().trim_end_matches(".rs").to_owned()
 }
 
-/// The modules at the top of the crate that a text names in code, unit tests left out.
+/// The top-level modules that a source text names in code, without unit tests.
 fn used(text: &str) -> BTreeSet<String> {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -50,19 +50,19 @@ fn used(text: &str) -> BTreeSet<String> {
             .map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap().to_owned())
             .collect::<Vec<_>>()
     });
-    // What is re-exported at the top is named by types, which begin with a capital letter.
+    // Names that begin with a capital letter are types re-exported at the top.
     names.filter(|name| name.starts_with(char::is_lowercase)).collect()
 }
 
 #[test]
-fn modules_use_only_those_below_them() {
+fn modules_use_only_lower_layers() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
     sources(&root, &mut files);
     let (mut edges, mut seen) = (0, BTreeSet::new());
     for file in files {
         let from = module(&file, &root);
-        // Unit tests may look upwards: they build whole filters.
+        // Unit tests may use higher layers: they build whole filters.
         if from == "lib" || from == "testing" || file.ends_with("tests.rs") || file.ends_with("crash.rs") {
             continue;
         }
@@ -81,7 +81,7 @@ fn modules_use_only_those_below_them() {
     assert!(edges > 100, "only {edges} uses were found");
     let above: BTreeSet<_> =
         LAYERS[1..9].iter().flat_map(|layer| layer.iter().map(|name| (*name).to_owned())).collect();
-    assert_eq!(seen, above, "every layer but the lowest stands on others");
+    assert_eq!(seen, above, "every layer but the lowest uses others");
 }
 
 #[test]

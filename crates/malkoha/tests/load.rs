@@ -1,16 +1,16 @@
-//! How full the tables get: with signed offsets of every reach, and in tables of a few keys.
+//! How full tables get: with signed offsets of every reach, and with only a few keys.
 
 use crate::common::{in_parallel, scale};
 use malkoha::testing::Stream;
 use malkoha::{Filter, Kind, Offsets, Spec, theory};
 
-/// The kinds with signed offsets whose threshold is sharp. With one slot per place it is not: however large
-/// the table, some key is left over long before.
+/// The kinds with signed offsets and a sharp threshold. With one slot per place it is not sharp: however large
+/// the table, some key is left over long before it.
 fn signed_kinds() -> impl Iterator<Item = Kind> {
     Kind::cuckoos().filter(|kind| kind.is_signed() && kind.slots_per_place() > 1)
 }
 
-/// Inserts until the first key that finds no place; returns the load then, as a fraction of the threshold.
+/// Inserts until a key finds no place; returns the load then, as a fraction of the threshold.
 fn first_failure(mut filter: Filter, stream: &mut Stream) -> f64 {
     while filter.insert(&stream.draw()).is_ok() {}
     filter.stats().load / filter.geometry().threshold()
@@ -53,14 +53,14 @@ fn near_offsets_fill_as_planned() {
             let mut filter = spec.build().unwrap();
             let mut stream = Stream::new(seed);
             for _ in 0..keys {
-                filter.insert(&stream.draw()).expect("a filter for a million keys takes a million");
+                filter.insert(&stream.draw()).expect("a filter for a million keys holds a million");
             }
             let stats = filter.stats();
             let group = filter.geometry().cuckoo().unwrap().ring().group;
             let name = format!("{kind} near {share} in {group}");
             println!("{name}: stash {} steps {:.1}", stats.stash_size, stats.steps_mean);
-            // Groups are chosen so that a quarter of the stash takes what does not fit; measured, it is empty,
-            // and walks have up to 11 steps with two slots per place and 4.2 with four.
+            // Groups are chosen so that a quarter of the stash holds what does not fit. In measurements it is
+            // empty, and walks have up to 11 steps with two slots per place and 4.2 with four.
             assert!(stats.stash_size <= 4, "{name}: {stats:?}");
             let most_steps = if kind.slots_per_place() == 2 { 13.0 } else { 5.0 };
             assert!(stats.steps_mean < most_steps, "{name}: {stats:?}");
@@ -69,7 +69,7 @@ fn near_offsets_fill_as_planned() {
 }
 
 #[test]
-fn dense_filters_take_what_they_are_planned_for() {
+fn dense_filters_hold_the_planned_keys() {
     let cases = signed_kinds().flat_map(|kind| [8, 14].map(|k| (kind, k)));
     in_parallel(cases, |(kind, k)| {
         for (keys, seeds) in [(100, 200), (10_000, 20), (scale(1_000_000, 100_000_000), 1)] {
@@ -90,13 +90,13 @@ fn dense_filters_take_what_they_are_planned_for() {
     });
 }
 
-/// Builds filters for `keys` keys and counts, for each size of the stash, how many builds ended with it.
+/// Builds filters for `keys` keys and counts the builds that end with each size of the stash.
 fn stash_sizes(spec: Spec, keys: u64, builds: u64) -> [u64; 17] {
     let mut sizes = [0; 17];
     let mut filter = spec.build().unwrap();
     let mut stream = Stream::new(keys);
     for _ in 0..builds {
-        // Fresh random keys do as well as a fresh seed.
+        // Fresh random keys are as good as a fresh seed.
         for _ in 0..keys {
             filter.insert(&stream.draw()).unwrap_or_else(|_| panic!("{filter:?} did not take {keys} keys"));
         }
@@ -106,33 +106,33 @@ fn stash_sizes(spec: Spec, keys: u64, builds: u64) -> [u64; 17] {
     sizes
 }
 
-/// How many builds ended with at least this many keys in the stash.
+/// The number of builds that ended with at least `least` keys in the stash.
 fn at_least(sizes: &[u64; 17], least: usize) -> f64 {
     sizes[least..].iter().sum::<u64>() as f64
 }
 
-/// By which factor the builds with one more key in the stash are fewer, estimated from those with one to three.
+/// The factor by which builds with one more key in the stash are rarer, estimated from those with one to three.
 fn decline(sizes: &[u64; 17]) -> f64 {
-    // More than were seen: what did not happen in so many builds may still happen.
+    // More than were seen: what did not happen in these builds may still happen.
     let factor = |least, more| (at_least(sizes, least + 1) + 1.0) / (at_least(sizes, least) + more);
     f64::max(factor(1, 2.0), factor(2, 3.0))
 }
 
 /// The chance of a stash of more than 16, if every further key is rarer by [`decline`] or more. This is an
-/// extrapolation: no test makes as many builds as it would take to see it.
+/// extrapolation: no test makes enough builds to see it.
 fn failure_chance(sizes: &[u64; 17]) -> f64 {
     (at_least(sizes, 1) + 1.0) / at_least(sizes, 0) * decline(sizes).powi(16)
 }
 
-/// The share of builds that leave a key in the stash, on average over the numbers of keys of the next test, as
-/// measured with the seeds of today and rounded up: for one, two, and more slots per place.
+/// The share of builds that leave a key in the stash, averaged over the numbers of keys of the next test, as
+/// measured with the current seeds and rounded up: for one, two, and more slots per place.
 fn share_in_use(kind: Kind, rate: f64) -> f64 {
     let shares = if rate == 0.25 { [1.6e-2, 7e-4, 5e-5] } else { [6e-3, 5e-5, 1e-5] };
     shares[(kind.slots_per_place() as usize).min(3) - 1]
 }
 
 #[test]
-fn filters_for_any_number_of_keys_take_that_many() {
+fn filters_for_any_number_of_keys_hold_that_many() {
     let sizes = [1, 2, 3, 4, 5, 6, 8, 10, 13, 20, 30, 50, 80, 130, 200, 300, 500, 1_000, 3_000, 10_000];
     let cases = Kind::cuckoos().flat_map(|kind| [0.25, 2f64.powi(-8)].map(|rate| (kind, rate)));
     in_parallel(cases, |(kind, rate)| {
@@ -166,7 +166,7 @@ fn the_extrapolated_chance_of_failure_is_below_one_in_a_million() {
                 let chance = failure_chance(&sizes);
                 println!("{kind} {rate:.4} {keys}: {sizes:?} extrapolated chance of failure {chance:.1e}");
                 assert!(chance < 1e-6, "{kind} {rate} {keys}: {sizes:?} {chance:.1e}");
-                // What the extrapolation rests on, as far as it can be seen.
+                // The assumption of the extrapolation, as far as it can be seen.
                 for least in 3..16 {
                     let (seen, most) =
                         (at_least(&sizes, least + 1), decline(&sizes) * at_least(&sizes, least));

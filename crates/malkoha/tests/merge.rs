@@ -1,4 +1,4 @@
-//! Merging: nothing is lost, nothing is told twice, and what does not fit changes nothing.
+//! Merging: nothing is lost or counted twice, and a merge that does not fit changes nothing.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use malkoha::testing::Stream;
 use malkoha::{Error, Filter, Kind, Spec};
 
-/// A filter with random keys from a small universe, some several times, and what is in it.
+/// A filter with random keys from a small universe, some stored several times, and the count of each.
 fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, HashMap<u64, u32>) {
     let mut filter = spec.build().unwrap();
     let mut model = HashMap::new();
@@ -20,7 +20,7 @@ fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, HashMap<u64
 }
 
 #[test]
-fn everything_of_both_is_found_and_every_copy_can_be_removed() {
+fn the_keys_of_both_are_found_and_every_copy_can_be_removed() {
     let mut stream = Stream::new(3);
     for kind in Kind::all() {
         for (keys, rate) in [(40, 0.1), (2000, 1e-3)] {
@@ -38,7 +38,7 @@ fn everything_of_both_is_found_and_every_copy_can_be_removed() {
                 assert!(left.contains(key), "{kind} lost {key}");
                 assert!(left.count(key).is_ok_and(|found| found >= *count) || kind.is_bloom(), "{kind}");
             }
-            // The merged filter is sound, as only a file's reader looks at it.
+            // The merged filter is sound, which only reading it from bytes verifies.
             assert!(Filter::from_bytes(&left.to_bytes().unwrap()).unwrap() == left, "{kind}");
             if kind.is_bloom() {
                 continue;
@@ -72,7 +72,7 @@ fn merging_is_deterministic_and_an_empty_filter_changes_nothing() {
 }
 
 #[test]
-fn a_unique_merge_leaves_out_what_is_there() {
+fn a_unique_merge_skips_keys_that_are_found() {
     let mut stream = Stream::new(5);
     for kind in Kind::cuckoos() {
         let spec = Spec::new(3000, 1e-4).kind(kind);
@@ -83,19 +83,19 @@ fn a_unique_merge_leaves_out_what_is_there() {
         both.chain(only_right).for_each(|key| right.insert(&(base + key)).unwrap());
         left.merge_unique(&right).unwrap();
         assert!((0..3000).all(|key| left.contains(&(base + key))), "{kind}");
-        // Of the thousand new keys a few look like others: 0.1 are expected, at a rate of 1e-4.
+        // A few of the thousand new keys look like others: 0.1 are expected at a rate of 1e-4.
         assert!((2995..=3000).contains(&left.len()), "{kind}: {}", left.len());
         let twice = left.clone();
         left.merge_unique(&right).unwrap();
-        assert!(left == twice, "{kind}: all of it is there");
+        assert!(left == twice, "{kind}: everything is there already");
     }
 }
 
 #[test]
-fn what_does_not_fit_changes_nothing_and_says_by_how_much() {
+fn a_merge_that_does_not_fit_changes_nothing_and_reports_by_how_much() {
     common::in_parallel(Kind::cuckoos(), |kind| {
         let mut stream = Stream::new(6);
-        // So large that no table of it is ever filled to the last slot.
+        // Too large for a table to be ever filled to the last slot.
         let spec = Spec::new(20_000, 0.01).kind(kind).max_steps(200);
         let mut full = || {
             let (mut filter, mut keys) = (spec.build().unwrap(), Vec::new());
@@ -110,7 +110,7 @@ fn what_does_not_fit_changes_nothing_and_says_by_how_much() {
         let ((left, _), (right, keys)) = (full(), full());
         let (bytes, held, room) = (left.to_bytes().unwrap(), left.len(), left.geometry().capacity());
         let layout = *left.geometry().cuckoo().unwrap();
-        // A few that the slots and the stash, if they were all there were to it, would have room for.
+        // As few as would fit if every slot and the stash could be filled.
         let most = layout.slots() + left.stats().stash_size;
         let few = &keys[..usize::try_from(most - held).unwrap()];
         for (other, keys) in [(right.clone(), &keys[..]), (spec.build_from(few).unwrap(), few)] {
@@ -119,18 +119,21 @@ fn what_does_not_fit_changes_nothing_and_says_by_how_much() {
             for unique in [false, true] {
                 let mut target = left.clone();
                 let refused = if unique { target.merge_unique(&other) } else { target.merge(&other) };
-                // What is found beforehand need not be stored.
+                // Keys that are already found need not be stored.
                 let wanted = if unique { other.len() - known } else { other.len() };
                 let left_over = held + wanted - room;
                 assert_eq!(refused, Err(Error::MergeFull { copies, room, left_over }), "{kind}");
-                assert!(target.to_bytes().unwrap() == bytes && target == left, "{kind}: nothing changes");
+                assert!(
+                    target.to_bytes().unwrap() == bytes && target == left,
+                    "{kind}: a refused merge changes nothing"
+                );
             }
         }
     });
 }
 
-/// More copies of one key than its two places and the stash have slots for: nothing is too full, and yet some
-/// find no place, which are counted one by one.
+/// More copies of one key than its two places and the stash have slots for: the table is not full, and yet some
+/// copies find no place. They are counted one by one.
 #[test]
 fn copies_that_find_no_place_are_counted() {
     for kind in Kind::cuckoos() {
@@ -146,7 +149,7 @@ fn copies_that_find_no_place_are_counted() {
     }
 }
 
-/// Runs one test of this program again, in a process that may have so many KiB of memory.
+/// Runs one test of this program again, in a process limited to `kib` KiB of memory.
 #[cfg(target_os = "linux")]
 fn with_memory(test: &str, kib: u64) {
     let command = format!("ulimit -v {kib}; exec \"$0\" --exact {test} --nocapture");
@@ -158,7 +161,7 @@ fn with_memory(test: &str, kib: u64) {
     assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"), "the test is there");
 }
 
-/// Two filters of 1 GiB, which is reserved and hardly used, fit into 2.75 GiB, and a copy of one does not.
+/// Two filters of 1 GiB, reserved and hardly used, fit into 2.75 GiB; a copy of one does not.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_merge_without_memory_for_a_second_table_changes_nothing() {
@@ -191,9 +194,9 @@ fn differences_are_named() {
     assert!(said(spec.stash(3)).contains("the options of their layouts"));
 }
 
-/// The rate of a merged filter against theory, at 4 standard deviations.
+/// Compares the rate of a merged filter with theory, at 4 standard deviations.
 #[test]
-fn the_rate_of_a_merged_filter_is_the_one_of_all_its_keys() {
+fn the_rate_of_a_merged_filter_is_that_of_all_its_keys() {
     let probes = common::scale(400_000, 20_000_000);
     common::in_parallel(Kind::all(), |kind| {
         let spec = Spec::new(20_000, 1.0 / 128.0).kind(kind);
@@ -203,7 +206,7 @@ fn the_rate_of_a_merged_filter_is_the_one_of_all_its_keys() {
         let absent: Vec<u64> = (1 << 40..(1 << 40) + probes).collect();
         let hits = merged.contains_slice(&absent).into_iter().filter(|found| *found).count() as f64;
         let expected = merged.stats().predicted_rate * probes as f64;
-        // With one choice a few blocks make the rate, and its formula is for the average filter.
+        // With one choice a few blocks dominate the rate, and the formula is for the average filter.
         let sigmas = 4.0 * expected.sqrt() + 0.01 * expected;
         assert!((hits - expected).abs() < sigmas, "{kind}: {hits} where {expected} are expected");
     });

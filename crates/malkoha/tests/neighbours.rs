@@ -1,7 +1,7 @@
-//! Bugs that users of other filters reported, as tests that this one does not have them.
+//! Bugs that users of other filters reported, as tests that these filters do not have them.
 //!
-//! Each test names the public thread. Random histories that cover all of them at once are in
-//! `no_lost_keys.rs`; here each has the face under which its users met it.
+//! Each test names the public thread. Random histories in `no_lost_keys.rs` cover all of them at once; here each
+//! appears as its users met it.
 
 use malkoha::{Inserted, Kind, Spec};
 
@@ -12,7 +12,7 @@ fn all_found<K: malkoha::Key>(filter: &malkoha::Filter, keys: &[K]) -> bool {
 /// seiflotfy/cuckoofilter#42, axiomhq/rust-cuckoofilter#26: an insert into a full filter was refused, kept
 /// the new key and dropped an old one.
 #[test]
-fn a_full_filter_drops_nobody() {
+fn a_full_filter_drops_no_key() {
     for kind in Kind::cuckoos() {
         let mut filter = Spec::new(1_000, 0.001).kind(kind).build().unwrap();
         let mut stored = Vec::new();
@@ -28,9 +28,9 @@ fn a_full_filter_drops_nobody() {
     }
 }
 
-/// Callidon/bloom-filters#68: of 17 keys 2 were lost.
+/// Callidon/bloom-filters#68: 2 of 17 keys were lost.
 #[test]
-fn seventeen_keys_are_seventeen_keys() {
+fn none_of_seventeen_keys_is_lost() {
     for kind in Kind::cuckoos() {
         for seed in 0..200 {
             let mut filter = Spec::new(17, 0.01).kind(kind).seed(seed).build().unwrap();
@@ -41,8 +41,8 @@ fn seventeen_keys_are_seventeen_keys() {
     }
 }
 
-/// irfansharif/cfilter#13, jonahharris/libcuckoofilter#3 and #5: from some hundred thousand URLs on, lookups
-/// of stored keys failed; a fingerprint of zero counted as empty.
+/// irfansharif/cfilter#13, jonahharris/libcuckoofilter#3 and #5: beyond a few hundred thousand URLs, lookups of
+/// stored keys failed; a fingerprint of zero counted as empty.
 #[test]
 fn half_a_million_urls_are_all_found() {
     let urls: Vec<String> = (0..500_000).map(|i| format!("https://example.org/{}/{i}", i % 977)).collect();
@@ -53,8 +53,8 @@ fn half_a_million_urls_are_all_found() {
     }
 }
 
-/// `sile/scalable_cuckoo_filter#4` and `#13`: equal fingerprints were stored once, so that removing one key
-/// removed another. RedisBloom/RedisBloom#260, seiflotfy/cuckoofilter#50: deletes took live keys.
+/// `sile/scalable_cuckoo_filter#4` and `#13`: equal fingerprints were stored once, so removing one key removed
+/// another. RedisBloom/RedisBloom#260, seiflotfy/cuckoofilter#50: deletes removed other live keys.
 #[test]
 fn removing_half_of_the_keys_leaves_the_other_half() {
     for kind in Kind::cuckoos() {
@@ -71,7 +71,7 @@ fn removing_half_of_the_keys_leaves_the_other_half() {
 }
 
 /// MGunlogson/CuckooFilter4J#5: tags of more than 32 bits lost keys. efficient/cuckoofilter#34: sorted tables
-/// with tags of 5, 7 or 9 bits did not find what was added.
+/// with tags of 5, 7 or 9 bits did not find stored keys.
 #[test]
 fn tags_of_every_width_work() {
     for kind in Kind::cuckoos() {
@@ -85,9 +85,9 @@ fn tags_of_every_width_work() {
     }
 }
 
-/// lrleon/Aleph-w#46: a load of 100 % was promised. vercel/next.js#77691: "capacity exceeded" now and then.
+/// lrleon/Aleph-w#46: a load of 100 % was promised. vercel/next.js#77691: occasional "capacity exceeded".
 #[test]
-fn a_filter_for_n_keys_takes_n_keys() {
+fn a_filter_for_n_keys_holds_n_keys() {
     for kind in Kind::cuckoos() {
         for keys in 1..=300u64 {
             let mut filter = Spec::new(keys, 0.01).kind(kind).seed(keys).build().unwrap();
@@ -108,7 +108,7 @@ fn places_and_fingerprints_come_from_different_bits() {
         let mut filter = Spec::new(300_000, 1e-4).kind(kind).build().unwrap();
         filter.insert_slice(&keys).unwrap();
         let hits = filter.contains_slice(&strangers).into_iter().filter(|found| *found).count();
-        assert!(hits <= 100 + 40, "{kind}: {hits} false positives of 100 promised");
+        assert!(hits <= 100 + 40, "{kind}: {hits} false positives where 100 are promised");
     }
 }
 
@@ -122,7 +122,7 @@ fn half_a_billion_keys_fit_a_gigabyte_at_one_in_a_thousand() {
     assert!(geometry.rate() < 2f64.powi(-12), "{}", geometry.rate());
 }
 
-/// valkey-io/valkey-bloom#87: evictions by a random generator made primary and replica diverge.
+/// valkey-io/valkey-bloom#87: random evictions made primary and replica diverge.
 #[test]
 fn replicas_fed_the_same_commands_are_equal() {
     for kind in Kind::cuckoos() {
@@ -140,7 +140,7 @@ fn replicas_fed_the_same_commands_are_equal() {
     }
 }
 
-/// RedisBloom/redisbloom-py#54: "CF.DEL not work": a key stored twice is there until removed twice.
+/// RedisBloom/redisbloom-py#54: "CF.DEL not work": a key stored twice stays until it is removed twice.
 #[test]
 fn each_copy_is_removed_on_its_own() {
     let mut filter = Spec::new(100, 0.001).build().unwrap();
@@ -156,7 +156,7 @@ fn each_copy_is_removed_on_its_own() {
 
 /// RedisBloom/RedisBloom#140: a filter should estimate its current rate.
 #[test]
-fn the_current_rate_is_told() {
+fn the_current_rate_is_reported() {
     let mut filter = Spec::new(10_000, 0.01).build().unwrap();
     assert_eq!(filter.stats().predicted_rate, 0.0);
     filter.insert_slice(&(0..5_000u64).collect::<Vec<_>>()).unwrap();

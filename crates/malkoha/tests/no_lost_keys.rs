@@ -1,4 +1,4 @@
-//! No stored key is ever lost, and a refused insert changes nothing: every kind, many shapes, random
+//! No stored key is ever lost, and a refused insert changes nothing: for every kind, many shapes and random
 //! histories.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use crate::common::{in_parallel, scale};
 use malkoha::testing::{Stream, exercise};
 use malkoha::{Filter, Full, Inserted, Kind, Offsets, Spec};
 
-/// Rates that give tags of many widths, among them 5, 7 and 9 bits and more than 32.
+/// Rates that give tags of many widths, including 5, 7 and 9 bits and more than 32.
 const RATES: [f64; 7] = [0.25, 0.1, 0.02, 0.003, 1e-4, 1e-6, 1e-11];
 
 fn offsets(kind: Kind) -> &'static [Offsets] {
@@ -18,7 +18,7 @@ fn offsets(kind: Kind) -> &'static [Offsets] {
     }
 }
 
-/// Every kind in every shape that is worth a test, for so many keys.
+/// Every kind in every shape worth testing, for `keys` keys.
 fn specs(keys: u64) -> Vec<Spec> {
     let mut specs = Vec::new();
     for kind in Kind::cuckoos() {
@@ -47,8 +47,8 @@ fn small_filters_keep_every_key() {
     let steps = scale(4_000, 60_000);
     for keys in [1, 2, 5, 30, 200] {
         in_parallel(specs(keys), |spec| {
-            // Nearly all time goes into walks that end with a refusal. So short ones, too, come by every slot of
-            // such a table, and again by those that they have changed.
+            // Nearly all time is spent in walks that end in a refusal. Even short ones visit every slot of such a
+            // table, and revisit slots that they have changed.
             let filter =
                 spec.max_steps(if keys < 200 { scale(150, 500) as u32 } else { 500 }).build().unwrap();
             let kind = filter.geometry().kind();
@@ -67,9 +67,9 @@ fn larger_filters_keep_every_key() {
             let refused = drive(spec.build().unwrap(), steps);
             full.fetch_add(usize::from(refused > 0), Ordering::Relaxed);
         });
-        // Some are cleared by chance whenever they are nearly full.
+        // Some happen to be cleared whenever they are nearly full.
         let full = full.into_inner();
-        assert!(full > all / 4 * 3, "of {all} filters for {keys} keys {full} were full at some time");
+        assert!(full > all / 4 * 3, "{full} of {all} filters for {keys} keys were full at some time");
     }
 }
 
@@ -85,7 +85,7 @@ fn a_refused_insert_changes_no_bit() {
                 let before = filter.clone();
                 if filter.insert(&key).is_err() {
                     refused += 1;
-                    assert!(filter == before, "{kind} changed though it refused a key");
+                    assert!(filter == before, "{kind}: a refused insert changed the filter");
                     assert_eq!(filter.stats().insert_failures, refused);
                 }
             }
@@ -95,7 +95,7 @@ fn a_refused_insert_changes_no_bit() {
 }
 
 #[test]
-fn a_slice_that_does_not_fit_says_how_far_it_got() {
+fn a_slice_that_does_not_fit_reports_how_far_it_got() {
     for kind in Kind::cuckoos() {
         let mut filter = Spec::new(500, 1e-3).kind(kind).build().unwrap();
         let keys: Vec<u64> = (0..5_000).collect();
@@ -116,9 +116,9 @@ fn a_slice_that_does_not_fit_says_how_far_it_got() {
     }
 }
 
-/// Slices go another way than single keys, and another one where the table is in the cache.
+/// Slices take a different path from single keys, and yet another where the table is in the cache.
 #[test]
-fn slices_are_answered_as_single_keys_are() {
+fn slices_give_the_same_answers_as_single_keys() {
     for (kind, capacity) in Kind::all().flat_map(|kind| [(kind, 1_000), (kind, 1_200_000)]) {
         let mut filter = Spec::new(capacity, 0.01).kind(kind).build().unwrap();
         for key in 0..300u64 {
@@ -168,7 +168,7 @@ fn the_stash_takes_more_copies_and_gives_them_back() {
         assert_eq!(filter.stats().stash_size, 3);
         assert!(filter.insert("egg").is_err());
         assert_eq!(filter.count("egg"), Ok(copies));
-        // A removal makes room in the table, and what was kept aside moves in.
+        // A removal makes room in the table, and a copy from the stash moves in.
         filter.remove("egg").unwrap();
         assert_eq!(filter.stats().stash_size, 2);
         for copy in (0..copies - 1).rev() {
@@ -182,7 +182,7 @@ fn the_stash_takes_more_copies_and_gives_them_back() {
 
 #[test]
 fn every_subtable_has_a_stash_of_its_own() {
-    // The same key again and again goes to one subtable; another key has another subtable's stash.
+    // Copies of a key all go to one subtable; another key uses the stash of another subtable.
     let mut filter = Spec::new(1_000_000, 1e-3).kind(Kind::Simplified(4)).stash(2).build().unwrap();
     let layout = *filter.geometry().cuckoo().unwrap();
     assert!(layout.places() >> layout.subtable_bits() > 8, "several subtables");

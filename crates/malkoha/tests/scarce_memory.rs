@@ -1,4 +1,4 @@
-//! Many keys at once where there is no memory to sort them: they are stored one by one instead.
+//! Bulk builds without memory for sorting: keys are stored one by one instead.
 #![expect(unsafe_code, reason = "an allocator that can be told to refuse")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use malkoha::testing::Stream;
 use malkoha::{Kind, Spec};
 
-/// Memory as from the system, until so many zeroed buffers that are aligned to cache lines have been handed out. (Those of
+/// Allocates from the system until [`LEFT`] zeroed buffers aligned to cache lines have been handed out. (Buffers of
 /// 4 MiB and more are mapped and do not come here; lists of keys are smaller.)
 struct Scarce;
 
 static LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
 
-// SAFETY: the methods do what those of `System` do, or return null, which says that there is no memory.
+// SAFETY: the methods do what those of `System` do, or return null, which means that there is no memory.
 unsafe impl GlobalAlloc for Scarce {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's obligations are those of `System`.
@@ -37,15 +37,15 @@ unsafe impl GlobalAlloc for Scarce {
 #[global_allocator]
 static ALLOCATOR: Scarce = Scarce;
 
-/// What `work` gives if it gets so many buffers and is refused more. It must have asked for more.
+/// Runs `work` with `buffers` buffers, after which requests are refused. It must have requested more.
 fn with_buffers<T>(buffers: i64, work: impl FnOnce() -> T) -> T {
     LEFT.store(buffers, Ordering::Relaxed);
     let result = work();
-    assert!(LEFT.swap(i64::MAX, Ordering::Relaxed) < 0, "more than {buffers} buffers were asked for");
+    assert!(LEFT.swap(i64::MAX, Ordering::Relaxed) < 0, "more than {buffers} buffers were requested");
     result
 }
 
-/// One test, because others would find memory scarce too.
+/// The only test here, because memory would be scarce for others too.
 #[test]
 fn keys_that_cannot_be_sorted_are_stored_one_by_one() {
     let mut stream = Stream::new(1);

@@ -1,4 +1,4 @@
-//! Shards: many threads at once lose no key, and threads change no answer.
+//! Shards: concurrent threads lose no key, and the number of threads changes no answer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -32,13 +32,13 @@ fn check(filter: &Sharded, keys: &[u64]) {
     assert_eq!(lost, 0, "{filter:?} lost {lost} keys");
 }
 
-/// One of several threads that use a filter at the same time: it stores, seeks and removes keys of its own,
-/// whatever the others do, and keeps at most `most` of them. Returns those that are in, and how many inserts
-/// were refused.
+/// One of several threads that use a filter at the same time: it inserts, looks up and removes its own keys,
+/// whatever the others do, and keeps at most `most` of them. Returns the stored keys and the number of refused
+/// inserts.
 fn use_filter(filter: &Sharded, thread: u64, most: usize, steps: u64) -> (Vec<u64>, usize) {
     let removes = !filter.geometry().kind().is_bloom();
     let mut stream = Stream::new(thread);
-    // The same number never comes from two threads.
+    // No two threads use the same number.
     let mut fresh = {
         let mut count = 0;
         move || {
@@ -60,7 +60,7 @@ fn use_filter(filter: &Sharded, thread: u64, most: usize, steps: u64) -> (Vec<u6
             7..=8 if mine.len() < most => {
                 let key = fresh();
                 match filter.insert_unique(&key) {
-                    // Seen keys look like a stored one and are not stored themselves.
+                    // Seen keys look like a stored key and are not stored themselves.
                     Ok(Inserted::Stored) => mine.push(key),
                     Ok(Inserted::Seen) => {}
                     Err(Full) => refused += 1,
@@ -99,7 +99,7 @@ fn use_filter(filter: &Sharded, thread: u64, most: usize, steps: u64) -> (Vec<u6
 }
 
 #[test]
-fn several_threads_at_once_lose_no_key() {
+fn concurrent_threads_lose_no_key() {
     let steps = scale(2_500, 200_000);
     for kind in KINDS {
         for (shards, planned) in [(1, 2_000), (3, 2_000), (16, 2_000), (64, 300)] {
@@ -107,7 +107,7 @@ fn several_threads_at_once_lose_no_key() {
             // Refusals take as long as the longest walk.
             let spec = if kind.is_bloom() { spec } else { spec.max_steps(200) };
             let filter = spec.sharded(shards).build().unwrap();
-            // The smaller filter is asked for more than it takes, and refuses.
+            // The smaller filter gets more keys than fit, and refuses.
             let most = if planned == 300 { 1_000 } else { planned as usize / THREADS as usize };
             let (kept, refused) = std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..THREADS)
@@ -142,7 +142,7 @@ fn several_threads_at_once_lose_no_key() {
 }
 
 #[test]
-fn of_several_threads_with_the_same_key_one_stores_it() {
+fn only_one_of_several_threads_stores_the_same_key() {
     let filter = Spec::new(20_000, 1e-9).sharded(8).build().unwrap();
     let keys = keys(20_000, 1);
     let stored = AtomicUsize::new(0);
@@ -185,7 +185,7 @@ fn the_number_of_threads_changes_no_bit() {
             for key in &keys {
                 single.insert(key).unwrap();
             }
-            assert!(streamed == single, "{kind} {shards}: a stream is one key after another");
+            assert!(streamed == single, "{kind} {shards}: a stream is the same as single inserts");
         }
     }
 }
@@ -251,7 +251,7 @@ fn slices_answer_like_single_calls_in_the_order_of_keys() {
 }
 
 #[test]
-fn refused_keys_of_a_slice_are_named_and_the_others_are_in() {
+fn refused_keys_of_a_slice_are_reported_and_the_others_are_stored() {
     for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Classic(4)] {
         let spec = Spec::new(2_000, 1e-6).kind(kind).stash(0).max_steps(50).sharded(6);
         let (sliced, single) = (spec.build().unwrap(), spec.build().unwrap());
@@ -277,7 +277,7 @@ fn statistics_are_those_of_all_shards() {
     assert_eq!(stats.items, 10_000);
     assert_eq!(stats.slots, parts.iter().map(|part| part.slots).sum());
     assert_eq!(stats.steps_max, parts.iter().map(|part| part.steps_max).max().unwrap());
-    assert!((stats.load - 10_000.0 / stats.slots as f64).abs() < 1e-9, "all shards have as many slots");
+    assert!((stats.load - 10_000.0 / stats.slots as f64).abs() < 1e-9, "all shards have equally many slots");
     assert!((stats.predicted_rate / filter.geometry().predicted_rate(10_000) - 1.0).abs() < 1e-3);
     assert_eq!(stats.head_room, filter.geometry().capacity() - 10_000);
     filter.clear();

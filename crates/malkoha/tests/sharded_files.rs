@@ -1,5 +1,5 @@
-//! Sharded filters as bytes and merged: what is saved is what was there, forged outlines are refused, and
-//! merges are all or nothing.
+//! Sharded filters, saved and merged: they are read as they were written, forged outlines are refused, and merges
+//! are all or nothing.
 
 use malkoha::{Error, Filter, Kind, Sharded, Spec};
 use xxhash_rust::xxh3::xxh3_64;
@@ -12,7 +12,7 @@ fn filter(shards: u32) -> Sharded {
     filter
 }
 
-/// The bytes with another outline, whose checksum is right.
+/// The bytes with a changed outline and a valid checksum.
 fn forged(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     change(&mut bytes[..OUTLINE - 8]);
@@ -26,7 +26,7 @@ fn put(bytes: &mut [u8], offset: usize, number: u64) {
 }
 
 #[test]
-fn every_kind_comes_back_equal() {
+fn every_kind_is_read_as_it_was_written() {
     for kind in Kind::all() {
         for shards in [1, 2, 9] {
             let spec = Spec::new(500, 0.004).kind(kind).seed(3).sharded(shards);
@@ -42,9 +42,9 @@ fn every_kind_comes_back_equal() {
 }
 
 #[test]
-fn a_file_holds_the_filter_of_one_moment() {
-    // Somebody adds one key at a time and takes it away again, each in another shard. A file that had its
-    // shards from different moments could hold several of these keys.
+fn a_file_holds_the_filter_at_one_moment() {
+    // A writer inserts one key at a time and removes it again, each in another shard. A file with shards from
+    // different moments could hold several of these keys.
     let filter = filter(8);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -56,21 +56,21 @@ fn a_file_holds_the_filter_of_one_moment() {
         while !writer.is_finished() {
             let saved = Sharded::from_bytes(&filter.to_bytes().unwrap()).unwrap();
             assert!((0..2_000u64).all(|key| saved.contains(&key)));
-            assert!(saved.len() - 2_000 <= 1, "the writer has at most one key in");
+            assert!(saved.len() - 2_000 <= 1, "the writer has at most one key stored");
         }
     });
 }
 
 #[test]
-fn forged_outlines_are_refused_with_the_place_and_the_reason() {
+fn forged_outlines_are_refused_with_the_offset_and_the_reason() {
     let bytes = filter(3).to_bytes().unwrap();
-    assert!(Sharded::from_bytes(&forged(&bytes, |_| ())).is_ok(), "the forger knows the checksum");
+    assert!(Sharded::from_bytes(&forged(&bytes, |_| ())).is_ok(), "forged bytes have valid checksums");
     let refused = |change: &dyn Fn(&mut [u8])| Sharded::from_bytes(&forged(&bytes, change)).unwrap_err();
     for keys in [0, 3_000, u64::MAX] {
         let error = refused(&|outline| put(outline, 64, keys));
         assert!(matches!(error, Error::Corrupt { part: "number", offset: 64, .. }), "{keys}: {error}");
     }
-    // Fewer planned keys are a filter with more head-room, and harmless.
+    // Fewer planned keys are harmless: the filter has more head-room.
     let fewer = Sharded::from_bytes(&forged(&bytes, |outline| put(outline, 64, 1_000))).unwrap();
     assert_eq!(fewer.geometry().keys(), 1_000);
     for parts in [0, 2, 4, 4097, 1 << 16, u64::MAX] {
@@ -96,7 +96,7 @@ fn shards_of_different_geometry_are_refused() {
 }
 
 #[test]
-fn single_and_sharded_files_are_told_apart() {
+fn single_and_sharded_files_are_distinguished() {
     let single = Spec::new(100, 0.01).build().unwrap().to_bytes().unwrap();
     let sharded = Spec::new(100, 0.01).sharded(1).build().unwrap().to_bytes().unwrap();
     assert!(matches!(Sharded::from_bytes(&single), Err(Error::Form { .. })));
@@ -105,7 +105,7 @@ fn single_and_sharded_files_are_told_apart() {
 
 #[test]
 fn shards_that_leave_too_few_bits_of_the_hash_are_refused() {
-    // A single filter whose places and fingerprints use all 64 bits, given out as one of two shards.
+    // A single filter whose places and fingerprints use all 64 bits, presented as one of two shards.
     let widest = Spec::keys_in_memory(100, 100_000).sharded(1).build().unwrap();
     let layout = *widest.geometry().shard().cuckoo().unwrap();
     assert!(layout.hash_bits() == 64, "{}", layout.hash_bits());
@@ -120,7 +120,7 @@ fn shards_that_leave_too_few_bits_of_the_hash_are_refused() {
 }
 
 #[test]
-fn merged_filters_find_the_keys_of_both_and_forget_each_copy_once() {
+fn merged_filters_find_the_keys_of_both_and_each_copy_is_removed_once() {
     for kind in Kind::all() {
         let spec = Spec::new(2_000, 0.004).kind(kind).threads(2).sharded(5);
         let mut one = spec.build_from(&(0..1_000u64).collect::<Vec<_>>()).unwrap();
@@ -173,7 +173,7 @@ fn a_merge_that_is_refused_changes_no_bit() {
 
 #[test]
 fn a_merge_that_fails_in_a_late_shard_restores_the_early_ones() {
-    // Only the keys of the last shard are too many; the first shards could have been merged.
+    // Only the last shard gets too many keys; the first shards could have been merged.
     let spec = Spec::new(3_000, 0.004).max_steps(50).sharded(3);
     let (mut target, other) = (spec.build().unwrap(), spec.build().unwrap());
     for key in 0..3_000u64 {

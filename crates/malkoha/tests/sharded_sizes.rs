@@ -1,4 +1,4 @@
-//! Sizes of sharded filters: uneven shards keep every promise, and cost what the documentation says.
+//! Sizes of sharded filters: uneven shards keep every promise and cost what the documentation says.
 
 use crate::common::scale;
 use malkoha::testing::Stream;
@@ -29,7 +29,7 @@ fn check(filter: &Sharded, keys: &[u64]) {
 }
 
 #[test]
-fn uneven_shards_take_what_was_planned() {
+fn uneven_shards_hold_the_planned_keys() {
     for kind in Kind::all() {
         for shards in [1, 2, 7, 64, 1000, 4096] {
             for count in [1, 50, 3_000, 40_000] {
@@ -45,7 +45,7 @@ fn uneven_shards_take_what_was_planned() {
 }
 
 #[test]
-fn no_build_of_many_fails() {
+fn none_of_many_builds_fails() {
     let builds = scale(200, 20_000);
     for shards in [2, 16, 256] {
         for seed in 0..builds {
@@ -63,7 +63,7 @@ fn the_promised_rate_holds_in_spite_of_uneven_shards() {
         for (shards, count) in [(1, 20_000), (8, 20_000), (64, 20_000), (64, 1_000)] {
             let rate = 1.0 / 256.0;
             let spec = Spec::new(count, rate).kind(kind).sharded(shards);
-            // Several filters with few keys each, because the shards of one filter are what they are.
+            // Several filters with few keys each, because how uneven the shards of one filter are is fixed.
             let mut found = 0;
             let filters = 4;
             for seed in 0..filters {
@@ -116,7 +116,7 @@ fn the_price_of_shards_is_what_the_documentation_says() {
 }
 
 #[test]
-fn the_geometry_tells_the_real_allocation() {
+fn the_geometry_has_the_real_allocation() {
     for kind in KINDS {
         let filter = Spec::new(10_000, 1e-3).kind(kind).sharded(5).build().unwrap();
         assert_eq!(filter.stats().memory_bytes, filter.geometry().bytes(), "{kind}");
@@ -136,7 +136,7 @@ fn two_of_keys_rate_and_memory_give_the_third() {
             assert!(again.bytes() <= bytes, "{kind} {shards}");
             let more = keys + keys / 50 + 8 * u64::from(shards);
             let more = Spec::new(more, 1e-3).kind(kind).sharded(shards).plan().unwrap();
-            assert!(more.bytes() > bytes, "{kind} {shards}: two in a hundred more keys would fit too");
+            assert!(more.bytes() > bytes, "{kind} {shards}: 2 % more keys would fit too");
             let rate = Spec::keys_in_memory(keys, bytes).kind(kind).sharded(shards).plan().unwrap();
             assert!(rate.bytes() <= bytes && rate.rate() <= 1e-3, "{kind} {shards}: {}", rate.rate());
         }
@@ -144,7 +144,7 @@ fn two_of_keys_rate_and_memory_give_the_third() {
 }
 
 #[test]
-fn impossible_wishes_are_refused() {
+fn impossible_specs_are_refused() {
     let spec = Spec::new(1000, 0.01);
     for got in [0, 4097, u32::MAX] {
         let refused = spec.sharded(got).plan().unwrap_err();
@@ -159,7 +159,7 @@ fn impossible_wishes_are_refused() {
 
 #[test]
 fn shards_count_against_the_bits_of_a_hash() {
-    // 2^40 keys at 2^-20 need 61 or 62 bits; drawing one of 4096 shards first must not make up bits.
+    // 2^40 keys at 2^-20 need 61 or 62 bits; drawing one of 4096 shards first must not invent bits.
     for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Blocked(2)] {
         for shards in [1, 64, 4096] {
             let keys = 1 << 40;
@@ -176,7 +176,7 @@ fn shards_count_against_the_bits_of_a_hash() {
 }
 
 #[test]
-fn shards_do_not_grow_and_say_so() {
+fn growing_shards_are_refused() {
     let refused = Spec::new(1000, 0.01).growing().sharded(4).plan().unwrap_err();
     assert!(
         refused.to_string().contains("shards do not grow; plan for the keys that will come"),

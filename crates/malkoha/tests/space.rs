@@ -1,8 +1,8 @@
-//! Memory: what is allocated is what the formulas say, at every size.
+//! Memory: the allocation agrees with the formulas at every size.
 
 use malkoha::{Kind, Spec, theory};
 
-/// The layouts of any size, whose bits per key the formula gives.
+/// Layouts of any size, whose bits per key the formula gives.
 const KINDS: [Kind; 10] = [
     Kind::Windowed(2),
     Kind::Windowed(3),
@@ -16,8 +16,8 @@ const KINDS: [Kind; 10] = [
     Kind::Sorted,
 ];
 
-/// The load thresholds of Schmitz, Zentgraf and Rahmann, Table 2, and the known ones of larger buckets, once more:
-/// a test must not ask the function that sizing asks.
+/// The load thresholds of Schmitz, Zentgraf and Rahmann, Table 2, and the known ones of larger buckets, repeated
+/// here: a test must not call the function that sizing calls.
 fn published_threshold(kind: Kind) -> f64 {
     match kind {
         Kind::Windowed(2) => 0.965,
@@ -43,13 +43,13 @@ fn bits_per_key_are_within_a_hundredth_of_the_formula_at_every_size() {
     for kind in KINDS {
         for k in 6..=32 {
             for keys in sizes() {
-                // Near 2^-64 per key the 64 bits of a hash themselves cost a bit of the rate.
+                // Near 2^-64 per key the 64 bits of a hash themselves contribute to the rate.
                 if (keys as f64).log2() + f64::from(k) > 60.0 {
                     continue;
                 }
                 let geometry = Spec::new(keys, 2f64.powi(-k)).kind(kind).plan().unwrap();
                 let slot_bits = geometry.cuckoo().unwrap().slot_bits();
-                // The width for rate 2^-k, and not a bit more.
+                // The width for rate 2^-k, and no extra bit.
                 let expected = f64::from(k)
                     + match kind {
                         Kind::Windowed(3 | 4) | Kind::Flexible(3 | 4) => 3.0,
@@ -76,7 +76,7 @@ fn three_slots_per_window_use_every_value_of_a_slot() {
 }
 
 #[test]
-fn the_geometry_tells_the_real_allocation() {
+fn the_geometry_has_the_real_allocation() {
     for kind in Kind::cuckoos() {
         for (keys, rate) in [(1, 0.01), (1_000, 0.2), (100_000, 1e-3), (1_000_000, 1e-6)] {
             let filter = Spec::new(keys, rate).kind(kind).build().unwrap();
@@ -89,8 +89,8 @@ fn the_geometry_tells_the_real_allocation() {
 fn powers_of_two_make_a_staircase() {
     for (kind, straight) in [(Kind::Classic(4), Kind::Flexible(4)), (Kind::SemiSorted, Kind::Sorted)] {
         let bits = |kind, keys| Spec::new(keys, 2f64.powi(-8)).kind(kind).plan().unwrap().bits_per_key();
-        // Just below a step both cost the same. Just above it one pays nearly double, less the bit per slot
-        // that a half-empty table saves; the other does not.
+        // Just below a step both cost the same. Just above it one costs nearly double, minus the bit per slot that
+        // a half-empty table saves; the other does not.
         let step = (f64::from(1 << 22) * 0.98 * theory::threshold(kind)) as u64;
         let (below, above) = (step - 10_000, step + 10_000);
         assert!((bits(kind, below) / bits(straight, below) - 1.0).abs() < 0.02);
@@ -109,7 +109,7 @@ fn subtables_come_in_any_number() {
         layout.places() >> layout.subtable_bits()
     };
     assert!((1..60).map(|i| places(i * 100_000)).any(|subtables| !subtables.is_power_of_two()));
-    // Never the double of what buckets of any number need.
+    // Never twice what any number of buckets needs.
     for keys in [100_000, 250_000, 1_000_000, 30_000_000] {
         let bits = |kind| Spec::new(keys, 2f64.powi(-10)).kind(kind).plan().unwrap().bits_per_key();
         assert!(bits(Kind::Simplified(4)) < 1.2 * bits(Kind::Flexible(4)), "{keys}");
@@ -123,7 +123,7 @@ fn two_of_keys_rate_and_memory_give_the_third() {
             let keys = Spec::rate_in_memory(1e-3, bytes).kind(kind).plan().unwrap();
             assert!(keys.bytes() <= bytes);
             let more = Spec::new(keys.keys() + keys.keys() / 50 + 8, 1e-3).kind(kind).plan().unwrap();
-            assert!(more.bytes() > bytes, "{kind} {bytes}: two in a hundred more keys would fit too");
+            assert!(more.bytes() > bytes, "{kind} {bytes}: 2 % more keys would fit too");
             let rate = Spec::keys_in_memory(keys.keys(), bytes).kind(kind).plan().unwrap();
             assert!(rate.bytes() <= bytes && rate.rate() <= 1e-3, "{kind} {bytes}: {}", rate.rate());
         }

@@ -1,11 +1,11 @@
-//! Filters as bytes and files: what comes back is what was kept, and nothing else is accepted.
+//! Filters as bytes and files: they are read as they were written, and nothing else is accepted.
 
 use std::path::{Path, PathBuf};
 
 use malkoha::testing::{Stream, exercise};
 use malkoha::{Error, Filter, Kind, Spec};
 
-/// A folder of its own for a test, removed afterwards.
+/// A folder for one test, removed afterwards.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -41,7 +41,7 @@ fn filled(spec: &Spec, keys: u64) -> Filter {
 }
 
 #[test]
-fn every_kind_comes_back_as_it_was_from_empty_to_full() {
+fn every_kind_is_read_as_it_was_written_from_empty_to_full() {
     let mut stream = Stream::new(1);
     for kind in Kind::all() {
         for (keys, rate) in [(1, 0.2), (50, 1e-3), (3000, 1e-6)] {
@@ -55,7 +55,7 @@ fn every_kind_comes_back_as_it_was_from_empty_to_full() {
                 assert_eq!(again.to_bytes().unwrap(), bytes, "{kind}");
                 assert!((0..stored).all(|key| again.contains(&key)), "{kind}");
                 if keys == 50 && stored == 50 {
-                    // What comes back is a filter like any other.
+                    // The filter that was read works like any other.
                     again.clear();
                     exercise(&mut again, 10 * keys, 300, &mut stream);
                 }
@@ -65,9 +65,9 @@ fn every_kind_comes_back_as_it_was_from_empty_to_full() {
 }
 
 #[test]
-fn large_tables_come_back_through_files_and_maps() {
+fn large_tables_survive_files_and_maps() {
     let folder = Folder::new("large");
-    // Beyond 4 MiB, where tables lie in mappings of their own.
+    // Beyond 4 MiB, where tables have their own mappings.
     for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Classic(4), Kind::Blocked(1), Kind::Bloom] {
         let filter = filled(&Spec::new(3_000_000, 2f64.powi(-12)).kind(kind), 2_000_000);
         assert!(filter.geometry().bytes() > 4 << 20);
@@ -92,13 +92,13 @@ fn saving_replaces_and_leaves_nothing_behind() {
     new.save(&path).unwrap();
     assert!(Filter::open(&path).unwrap() == new);
     if let Some(mapped) = mapped {
-        assert!(mapped.load().unwrap() == old, "who has mapped the old file keeps it");
+        assert!(mapped.load().unwrap() == old, "a map of the old file keeps it");
     }
     assert_eq!(folder.names(), ["filter"]);
 }
 
 #[test]
-fn failures_of_the_system_are_told_and_change_nothing() {
+fn system_failures_are_reported_and_change_nothing() {
     let folder = Folder::new("failures");
     let filter = filled(&Spec::new(100, 0.01), 50);
     let missing = folder.path("no/such/folder");
@@ -110,7 +110,7 @@ fn failures_of_the_system_are_told_and_change_nothing() {
     assert!(error.to_string().contains("no/such/folder"), "{error}");
     assert!(matches!(Filter::open(&missing), Err(Error::Io { operation: "open", .. })));
     assert!(matches!(crate::common::try_map(&missing), Err(Error::Io { operation: "map", .. })));
-    // A folder, and on Unix a device, are no files: they would be replaced.
+    // A folder or, on Unix, a device is not a file, and must not be replaced.
     std::fs::create_dir(folder.path("folder")).unwrap();
     assert!(matches!(filter.save(folder.path("folder")), Err(Error::Io { operation: "replace", .. })));
     if Path::new("/dev/null").exists() {
@@ -120,7 +120,7 @@ fn failures_of_the_system_are_told_and_change_nothing() {
 }
 
 #[test]
-fn a_disk_that_is_full_is_told() {
+fn a_full_disk_is_reported() {
     let full = match std::fs::OpenOptions::new().write(true).open("/dev/full") {
         Ok(full) => full,
         Err(error) if cfg!(target_os = "linux") => panic!("Linux has a disk that is always full: {error}"),
@@ -148,7 +148,7 @@ fn maps_answer_like_filters() {
             assert_eq!(mapped.contains(key), filter.contains(key), "{kind}");
             assert_eq!(mapped.count(key), filter.count(key), "{kind}");
         }
-        // What was counted on the way is not part of a file.
+        // Counters of past operations are not part of a file.
         let (stats, expected) = (mapped.stats(), filter.stats());
         assert_eq!(
             (stats.items, stats.stash_size, stats.load),
@@ -187,7 +187,7 @@ fn errors_say_what_where_and_what_to_do() {
 }
 
 #[test]
-fn what_is_made_of_several_filters_is_opened_and_not_mapped() {
+fn compounds_can_be_opened_but_not_mapped() {
     let folder = Folder::new("forms");
     let spec = Spec::new(100, 0.01);
     let path = folder.path("filter");
@@ -223,7 +223,7 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
         assert_eq!(mode(), wished, "{wished:o}");
         assert!(Filter::open(&path).unwrap() == filter);
     }
-    // The permissions of a link are nobody's wish, and neither are those of what it leads to.
+    // The permissions of a link are not kept, and neither are those of its target.
     let link = folder.path("link");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();

@@ -1,8 +1,8 @@
-//! The tests of the public interface in one program, which compiles and links the engine once. Every file is
-//! a module: `cargo test -p malkoha --test suite growth::` runs those of `growth.rs`.
+//! Tests of the public interface in one program, which compiles and links the engine once. Every file is a
+//! module: `cargo test -p malkoha --test suite growth::` runs the tests of `growth.rs`.
 //!
-//! Programs of their own are `absurd_headers.rs` and `scarce_memory.rs`, which watch the memory of the
-//! process, and `crash.rs`, which is killed.
+//! `absurd_headers.rs` and `scarce_memory.rs` are separate programs because they watch the memory of the process,
+//! and `crash.rs` because it is killed.
 
 mod common;
 #[path = "common/golden.rs"]

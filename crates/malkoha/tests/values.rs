@@ -1,5 +1,5 @@
-//! Values: the stored one is always among the candidates, others as often as predicted, at exactly their
-//! bits.
+//! Values: the stored one is always among the candidates, others appear as often as predicted, and values take
+//! exactly their bits.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use malkoha::{Error, Filter, Kind, Offsets, Spec};
 /// Widths of values.
 const WIDTHS: [u32; 5] = [1, 3, 4, 8, 16];
 
-/// The copies that were stored: keys with the values of each, ascending.
+/// The stored copies: keys, each with its values in ascending order.
 #[derive(Default)]
 struct Model {
     values: BTreeMap<u64, Vec<u16>>,
-    /// Every copy once, so that one can be picked at random.
+    /// Every copy once, for picking one at random.
     copies: Vec<(u64, u16)>,
 }
 
@@ -38,8 +38,8 @@ impl Model {
         Some((key, value))
     }
 
-    /// Every stored value is among the candidates of its key as often as it was stored, one by one and as a
-    /// slice.
+    /// Checks that every stored value is among the candidates of its key as often as it was stored, in single
+    /// calls and in slices.
     fn check(&self, filter: &Filter) {
         assert_eq!(filter.len(), self.copies.len() as u64);
         let keys: Vec<u64> = self.values.keys().copied().collect();
@@ -57,8 +57,8 @@ impl Model {
     }
 }
 
-/// Drives a filter and its model through inserts, copies, updates and removals until it was full several
-/// times; returns how many inserts were refused.
+/// Drives a filter and its model through inserts, copies, updates and removals, until it has been full several
+/// times; returns the number of refused inserts.
 fn drive(filter: &mut Filter, steps: u64, stream: &mut Stream) -> u64 {
     let mut model = Model::default();
     let values = 1u64 << filter.geometry().value_bits();
@@ -74,7 +74,10 @@ fn drive(filter: &mut Filter, steps: u64, stream: &mut Stream) -> u64 {
                 Err(Error::Full) => {
                     refused += 1;
                     filling = stream.below(20) > 0;
-                    assert!(before.is_none_or(|before| before == *filter), "changed though it refused");
+                    assert!(
+                        before.is_none_or(|before| before == *filter),
+                        "a refused insert changed the filter"
+                    );
                 }
                 Err(other) => panic!("{other}"),
             }
@@ -93,7 +96,7 @@ fn drive(filter: &mut Filter, steps: u64, stream: &mut Stream) -> u64 {
         }
     }
     model.check(filter);
-    // Everything that was stored can be removed again, and then nothing is left.
+    // Every stored copy can be removed, and then nothing is left.
     let (keys, values): (Vec<u64>, Vec<u16>) = model.copies.into_iter().unzip();
     assert_eq!(filter.remove_values(&keys, &values), Ok(keys.len()));
     assert!(filter.is_empty() && filter.stats().stash_size == 0);
@@ -133,8 +136,8 @@ fn near_and_whole_offsets_keep_values_too() {
 }
 
 #[test]
-fn without_values_named_a_filter_with_values_is_like_any_other() {
-    // insert and remove deal in copies with value 0: the model of filters without values holds.
+fn operations_without_values_work_as_in_any_filter() {
+    // insert and remove work on copies with value 0: the model of filters without values holds.
     in_parallel(Kind::cuckoos(), |kind| {
         let mut filter = Spec::new(200, 1e-3).kind(kind).values(5).max_steps(200).build().unwrap();
         assert!(exercise(&mut filter, 1_000, scale(4_000, 60_000), &mut Stream::new(2)) > 0);
@@ -142,7 +145,7 @@ fn without_values_named_a_filter_with_values_is_like_any_other() {
 }
 
 #[test]
-fn plain_operations_are_those_of_value_zero() {
+fn plain_operations_use_value_zero() {
     for kind in Kind::cuckoos() {
         let mut filter = Spec::new(1_000, 1e-6).kind(kind).values(9).build().unwrap();
         filter.insert_value("egg", 300).unwrap();
@@ -173,12 +176,11 @@ fn the_stash_keeps_values_and_gives_them_back() {
         assert!(filter == full, "{kind}: a refused insert changes no bit");
         let all: Vec<u16> = (0..copies).collect();
         assert_eq!(*filter.get("egg").unwrap(), *all, "{kind}");
-        // The last ones are in the stash: there, too, values change in place and copies are told apart by
-        // them.
+        // The last ones are in the stash. There, too, values change in place and distinguish copies.
         assert_eq!(filter.update_value("egg", copies - 1, 60), Ok(true));
         assert!(filter != full);
         assert_eq!(filter.update_value("egg", 60, copies - 1), Ok(true));
-        assert!(filter == full, "{kind}: back again");
+        assert!(filter == full, "{kind}: the original values are back");
         for value in (0..copies).rev() {
             assert_eq!(filter.remove_value("egg", value), Ok(true), "{kind} {value}");
             assert_eq!(*filter.get("egg").unwrap(), all[..usize::from(value)]);
@@ -187,12 +189,12 @@ fn the_stash_keeps_values_and_gives_them_back() {
     }
 }
 
-/// Kinds whose tables are cut into parts once they are large enough, and one that is not.
+/// Kinds whose large tables are cut into parts, and one whose tables are not.
 const BULK_KINDS: [Kind; 5] =
     [Kind::Flexible(4), Kind::Windowed(2), Kind::Sorted, Kind::Simplified(4), Kind::Classic(4)];
 
 #[test]
-fn many_at_once_keep_their_values() {
+fn bulk_builds_keep_values() {
     let count = scale(2_300_000, 9_000_000);
     let mut stream = Stream::new(3);
     let keys: Vec<u64> = (0..count).map(|_| stream.draw()).collect();
@@ -222,7 +224,7 @@ fn many_at_once_keep_their_values() {
 }
 
 #[test]
-fn small_filters_take_many_at_once_too() {
+fn small_filters_can_be_built_in_bulk_too() {
     for kind in Kind::cuckoos() {
         let keys: Vec<u64> = (0..1_000).collect();
         let values: Vec<u16> = (0..1_000).map(|key| key % 32).collect();
@@ -233,8 +235,8 @@ fn small_filters_take_many_at_once_too() {
     }
 }
 
-/// The number of keys for which there are more candidates than were stored, against prediction. `pairs` is
-/// whether keys that look the same come in pairs, which doubles the variance.
+/// Compares the number of keys with more candidates than were stored with the prediction. `pairs` means that
+/// keys that look the same come in pairs, which doubles the variance.
 fn compare(kind: Kind, what: &str, hits: usize, expected: f64, pairs: bool) {
     let sigma = (expected * if pairs { 2.0 } else { 1.0 }).sqrt();
     assert!((hits as f64 - expected).abs() <= 4.0 * sigma, "{kind}, {what}: {hits}, {expected:.0} expected");
@@ -273,8 +275,7 @@ fn values_take_exactly_their_bits_and_cost_no_hash_bits() {
                 let more = plain_layout.slots() as f64 * f64::from(width) / 8.0;
                 let more_bytes = valued.bytes() as f64 - plain.bytes() as f64;
                 if matches!(kind, Kind::Simplified(_)) {
-                    // Where slots cost more, other subtables may be the smallest, with fewer slots of wider
-                    // tags.
+                    // Where slots cost more, other subtables may be the smallest: fewer slots with wider tags.
                     assert!(more_bytes < more + 256.0, "{kind} {width} {rate}");
                     continue;
                 }
@@ -299,7 +300,7 @@ fn impossible_values_are_refused_with_a_remedy() {
         assert!(refused.to_string().contains("cuckoo kind"), "{refused}");
     }
     assert!(matches!(spec.values(4).growing().plan(), Err(Error::Option { .. })));
-    // 2^-46 needs tags of 49 bits, which leave 15 of a word for the value.
+    // 2^-46 needs tags of 49 bits, which leave 15 bits of a word for the value.
     let narrow = Spec::new(100, 2f64.powi(-46)).kind(Kind::Flexible(4)).max_steps(200);
     assert_eq!(narrow.values(15).plan().unwrap().cuckoo().unwrap().tag_bits(), 64);
     assert_eq!(narrow.values(16).plan().unwrap_err(), Error::SlotBits { value_bits: 16 });
@@ -331,7 +332,7 @@ fn impossible_values_are_refused_with_a_remedy() {
 }
 
 #[test]
-fn a_slice_that_does_not_fit_says_how_far_it_got() {
+fn a_slice_that_does_not_fit_reports_how_far_it_got() {
     let mut filter = Spec::new(500, 1e-3).values(3).build().unwrap();
     let (keys, values): (Vec<u64>, Vec<u16>) = (0..5_000).map(|key| (key, (key % 8) as u16)).unzip();
     let Err(Error::Refused(refused)) = filter.insert_values(&keys, &values) else { panic!("too many keys") };
@@ -343,18 +344,17 @@ fn a_slice_that_does_not_fit_says_how_far_it_got() {
 
 #[test]
 fn removing_or_updating_what_was_never_stored_may_hit_another_key() {
-    // The hazard of every filter, with values: a twin looks the same, and only its value tells it apart.
+    // The hazard of every filter, with values: a twin looks the same, and only its value differs.
     for kind in Kind::cuckoos() {
         let mut filter = Spec::new(100, 0.1).kind(kind).values(4).build().unwrap();
         filter.insert_value(&0u64, 5).unwrap();
-        let twin =
-            (1..1_000_000u64).find(|key| filter.contains(key)).expect("at this rate a twin is not far");
-        assert_eq!(filter.remove_value(&twin, 6), Ok(false), "another value is not taken");
+        let twin = (1..1_000_000u64).find(|key| filter.contains(key)).expect("at this rate there is a twin");
+        assert_eq!(filter.remove_value(&twin, 6), Ok(false), "a copy with another value stays");
         assert_eq!(filter.update_value(&twin, 5, 7), Ok(true));
         assert_eq!(&*filter.get(&0u64).unwrap(), [7], "{kind}: the value of the stored key has changed");
         assert_eq!(filter.remove_value(&twin, 7), Ok(true));
         assert!(!filter.contains(&0u64), "{kind}: the stored key is gone");
-        // If both are stored, each has its own.
+        // If both are stored, each has its own copy.
         filter.insert_value(&0u64, 5).unwrap();
         filter.insert_value(&twin, 6).unwrap();
         assert_eq!(&*filter.get(&0u64).unwrap(), [5, 6]);

@@ -1,10 +1,9 @@
-//! Filters with values as bytes, files and maps, and merged: every value comes along.
+//! Filters with values as bytes, files and maps, and merged: every value is kept.
 
 use malkoha::testing::Stream;
 use malkoha::{Error, Filter, Kind, Sharded, Spec};
 
-/// A filter with so many copies, among them several of one key, so that some are in the stash; and the
-/// copies.
+/// A filter with `copies` copies, several of them of one key, so that some are in the stash; and the copies.
 fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, Vec<(u64, u16)>) {
     let mut filter = spec.build().unwrap();
     let values = 1 << filter.geometry().value_bits();
@@ -36,7 +35,7 @@ fn files_and_maps_keep_values() {
                 assert_eq!(mapped.get_slice(&keys), filter.get_slice(&keys), "{kind}");
                 assert_eq!(mapped.get(&7u64), filter.get(&7u64), "{kind}");
             }
-            // Another width of values is another filter.
+            // A filter with another width of values is different.
             let other = Spec::new(300, rate).kind(kind).values(width % 16 + 1).stash(30).build().unwrap();
             assert_ne!(other.to_bytes().unwrap()[..512], bytes[..512]);
             for (key, value) in copies {
@@ -69,7 +68,7 @@ fn a_merge_keeps_values() {
 }
 
 #[test]
-fn a_unique_merge_leaves_out_keys_with_the_same_value_only() {
+fn a_unique_merge_skips_only_keys_with_the_same_value() {
     for kind in Kind::cuckoos() {
         let spec = Spec::new(100, 1e-6).kind(kind).values(4);
         let (mut left, mut right) = (spec.build().unwrap(), spec.build().unwrap());

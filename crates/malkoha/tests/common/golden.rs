@@ -1,4 +1,4 @@
-//! The golden files: what is in them, and where they are. `tests/golden/README.md` says it in words.
+//! The golden files: what is in them, and where they are. `tests/golden/README.md` describes them in words.
 #![allow(dead_code, reason = "not every test uses everything")]
 
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) fn specs() -> Vec<(String, Spec)> {
         more(&format!("{}-whole", kind.name()), at(0.01, kind).offsets(Offsets::Whole));
         more(&format!("{}-low-load", kind.name()), at(0.01, kind).load(0.5));
     }
-    // The widths whose shapes are compiled in.
+    // The widths that have compiled-in shapes.
     for (bits, kind) in [(13, Kind::Flexible(4)), (13, Kind::Windowed(4)), (14, Kind::Windowed(2))] {
         more(&format!("{}-k{bits}", kind.to_string().replace(':', "-")), at(2f64.powi(-bits), kind));
     }
@@ -51,7 +51,7 @@ pub(crate) fn specs() -> Vec<(String, Spec)> {
     specs
 }
 
-/// The golden files of doubled filters: name, and the filter, which took its history before it was doubled.
+/// The golden files of doubled filters: name, and the filter, which was doubled after its history.
 pub(crate) fn doubled() -> Vec<(String, Filter)> {
     let spec = |kind: Kind| Spec::new(200, 1e-4).seed(SEED).kind(kind);
     let near = spec(Kind::Sorted).offsets(Offsets::Near(128));
@@ -72,7 +72,7 @@ pub(crate) fn doubled() -> Vec<(String, Filter)> {
     .into()
 }
 
-/// The golden files of growing filters, which begin with 20 keys: name and spec.
+/// The golden files of growing filters, planned from 20 keys: name and spec.
 pub(crate) fn growing() -> Vec<(String, Spec)> {
     let kinds = [
         Kind::Flexible(4),
@@ -92,8 +92,8 @@ pub(crate) fn growing() -> Vec<(String, Spec)> {
     specs
 }
 
-/// The golden files of filters put together to a chain: name, and the chain. One of its filters has the
-/// history of all, the others have the keys from 1000 on.
+/// The golden files of filters joined into a chain: name, and the chain. One of its filters has the common
+/// history, the others have the keys from 1000 on.
 pub(crate) fn joined() -> Vec<(String, Filter)> {
     let spec = |kind: Kind| Spec::new(200, 1e-4).seed(SEED).kind(kind);
     [
@@ -104,7 +104,7 @@ pub(crate) fn joined() -> Vec<(String, Filter)> {
     .map(|(name, spec, filters)| {
         let with = |at: u64| {
             let keys: Vec<u64> = (1000 * at..1000 * at + 50).collect();
-            // They say nothing of their keys; what the first one says holds for all.
+            // They have no key format; that of the first filter holds for all.
             spec.key_format(KeyFormat::Any).build_from(&keys).unwrap()
         };
         let others: Vec<Filter> = (1..filters).map(with).collect();
@@ -114,8 +114,8 @@ pub(crate) fn joined() -> Vec<(String, Filter)> {
     .into()
 }
 
-/// The golden files of windows, built: of three generations, made for 60 keys, or for 60 ticks and 20 keys.
-/// They have seen the integers 0 to 149, in the windows of ticks at the times 1000 to 1149.
+/// The golden files of windows, built: three generations, for 60 keys, or for 60 ticks and 20 keys. They took the
+/// integers 0 to 149; in the windows of ticks, at the times 1000 to 1149.
 pub(crate) fn windows() -> Vec<(String, Generations)> {
     let mut windows = Vec::new();
     let plain = [Kind::Sorted, Kind::Windowed(2), Kind::Blocked(2)].map(|kind| (kind, KeyFormat::Any));
@@ -156,7 +156,7 @@ pub(crate) fn sharded_specs() -> Vec<(String, ShardedSpec)> {
     specs
 }
 
-/// The sharded filter that a golden file holds: the same history as a single one.
+/// The sharded filter that a golden file holds, with the same history as a single one.
 pub(crate) fn build_sharded(spec: &ShardedSpec) -> Sharded {
     let filter = spec.build().unwrap();
     filter.insert_slice(&(0..150u64).collect::<Vec<_>>()).unwrap();
@@ -195,7 +195,7 @@ fn value(number: u64, filter: &Filter) -> u16 {
     (number * 40_503 % (1 << filter.geometry().value_bits())) as u16
 }
 
-/// The same history, every key with its value, and those of one more key changed.
+/// Stores the same history, every key with its value, and changes the value of one key.
 fn store_with_values(filter: &mut Filter) {
     for key in 0..150 {
         filter.insert_value(&key, value(key, filter)).unwrap();
@@ -212,7 +212,7 @@ fn store_with_values(filter: &mut Filter) {
     assert_eq!(filter.update_value(&149u64, value(149, filter), value(1, filter)), Ok(true));
 }
 
-/// Checks that the values of a golden file are there.
+/// Checks that a filter has the values of a golden file.
 fn check_values(name: &str, filter: &Filter) {
     let has = |key: &u64, value| filter.get(key).unwrap().contains(&value);
     assert!((5..149u64).all(|key| has(&key, value(key, filter))), "{name}");
@@ -228,7 +228,7 @@ pub(crate) fn check(name: &str, filter: &Filter) {
     check_keys(name, filter);
     let kind = filter.geometry().kind();
     if kind.is_bloom() {
-        // A growing one does not store what it already finds.
+        // A growing filter does not store keys that it already finds.
         assert!(filter.len() == 170 || (filter.geometry().is_growing() && filter.len() < 170), "{name}");
     } else {
         let copies = 2 * u32::from(kind.slots_per_place()) + 3;
@@ -262,13 +262,13 @@ pub(crate) fn folder(version: u8) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}"))
 }
 
-/// Where one of them is. No name is used in two versions.
+/// Where a golden file is. No name is used in two versions.
 pub(crate) fn path(name: &str) -> PathBuf {
     let paths = VERSIONS.map(|version| folder(version).join(format!("{name}.malkoha")));
     paths.iter().find(|path| path.exists()).unwrap_or_else(|| panic!("there is no {name}")).clone()
 }
 
-/// All golden files there are, in order: name and bytes.
+/// All golden files, in order: name and bytes.
 pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = VERSIONS
         .into_iter()
@@ -283,7 +283,7 @@ pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Reads the bytes of a golden file, damaged or not, as what it is.
+/// Reads the bytes of a golden file, damaged or not, in its form.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Option<Filter>, Error> {
     if name.starts_with("sharded-") {
         return Sharded::from_bytes(bytes).map(|_| None);
@@ -294,7 +294,7 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Option<Filter>, Error> {
     Filter::from_bytes(bytes).map(Some)
 }
 
-/// Writes the golden files that are not there yet.
+/// Writes a golden file if it does not exist yet.
 pub(crate) fn write_missing(name: &str, bytes: &[u8]) {
     let path = folder(bytes[8]).join(format!("{name}.malkoha"));
     if !path.exists() {

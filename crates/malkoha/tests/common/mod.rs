@@ -1,4 +1,4 @@
-//! What several tests share.
+//! Helpers shared by several tests.
 #![allow(dead_code, reason = "not every test uses everything")]
 
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use malkoha::{Error, Filter, Mapped};
 
-/// Whether the long forms of statistical tests are asked for: `MALKOHA_LONG=1 cargo test --release`.
+/// Whether to run the long forms of statistical tests: `MALKOHA_LONG=1 cargo test --release`.
 pub(crate) fn long() -> bool {
     std::env::var("MALKOHA_LONG").is_ok_and(|value| value != "0")
 }
@@ -25,7 +25,7 @@ pub(crate) fn in_parallel<T: Send>(items: impl IntoIterator<Item = T>, work: imp
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    // The lock must be free again before the work begins.
+                    // The lock must be released before the work begins.
                     let Some(item) = queue.lock().unwrap().pop() else { break };
                     work(item);
                 }
@@ -34,23 +34,24 @@ pub(crate) fn in_parallel<T: Send>(items: impl IntoIterator<Item = T>, work: imp
     });
 }
 
-/// Maps a file that only this test knows of.
+/// Maps a file that only this test uses.
 #[allow(unsafe_code, reason = "mapping a file")]
 pub(crate) fn try_map(path: impl AsRef<Path>) -> Result<Mapped, Error> {
-    // SAFETY: tests write to files of their own, and to none that is mapped.
+    // SAFETY: each test writes only to its own files, and never to a mapped one.
     unsafe { Filter::map(path) }
 }
 
-/// Maps a file that can be mapped. `None` on big-endian machines, after a look at how they refuse.
+/// Maps a file that can be mapped. Returns `None` on big-endian machines, after checking how they refuse.
 pub(crate) fn map(path: &Path) -> Option<Mapped> {
     let mapped = try_map(path);
     if cfg!(target_endian = "little") {
         return Some(mapped.unwrap());
     }
-    let error = mapped.map(|_| ()).expect_err("words are the bytes of a file on little-endian machines only");
+    let error =
+        mapped.map(|_| ()).expect_err("only little-endian machines can use the bytes of a file as words");
     assert!(
         matches!(&error, Error::Io { operation: "map", source, .. } if source.kind() == ErrorKind::Unsupported),
-        "{error} is not what is told where maps are not supported"
+        "{error} is not the error for unsupported maps"
     );
     None
 }
