@@ -1,4 +1,4 @@
-//! Prints how large the Bloom kinds are, relative to a plain filter at its best: 1.443 k bits per key.
+//! Prints the sizes of the Bloom kinds, relative to an optimal plain filter: 1.443 k bits per key.
 //!
 //! ```text
 //! cargo run --release --example bloom_sizes

@@ -1,4 +1,4 @@
-//! The first ten lines with malkoha: store, ask, save, open, remove.
+//! The first ten lines with malkoha: insert, look up, save, open, remove.
 
 use malkoha::{Error, Filter, Spec};
 

@@ -1,5 +1,5 @@
-//! Cache admission: a key is let into the cache when it is asked for a second time within a window. What is
-//! asked for once, a scan above all, does not throw out what is asked for again and again.
+//! Cache admission: a key is admitted to the cache when it is requested a second time within a window. Keys
+//! requested once, as in a scan, do not evict keys that are requested again and again.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_cache_admission
@@ -10,7 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use malkoha::testing::Stream;
 use malkoha::{Generations, Inserted, Spec};
 
-/// A cache that throws out what came first.
+/// A cache that evicts the oldest entry.
 struct Cache {
     keys: HashSet<u64>,
     oldest_first: VecDeque<u64>,
@@ -44,11 +44,14 @@ impl Cache {
     }
 }
 
-/// Half of the requests are for one of 900 popular keys, the other half is a scan that never comes back.
+/// Half of the requests are for one of 900 popular keys; the other half is a scan that never repeats a key.
 pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (capacity, requests) = (1_000, 200_000u64);
     let window = Generations::of_keys(&Spec::new(8 * capacity as u64, 0.01), 4)?;
-    assert!(window.stats().memory_bytes < 32 * capacity as u64, "the doorkeeper is small beside the cache");
+    assert!(
+        window.stats().memory_bytes < 32 * capacity as u64,
+        "the doorkeeper is small compared with the cache"
+    );
     let (mut open, mut kept) = (Cache::new(capacity, None), Cache::new(capacity, Some(window)));
     let mut stream = Stream::new(1);
     for request in 0..requests {
@@ -57,7 +60,7 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
         kept.ask(key)?;
     }
     let share = |cache: &Cache| cache.hits as f64 / requests as f64;
-    // No admission can do better than half: the scan is never asked for twice.
+    // No admission policy can do better than half: the scan never requests a key twice.
     assert!(share(&kept) > 0.45, "{} with a doorkeeper", share(&kept));
     assert!(share(&open) < 0.25, "{} without", share(&open));
     Ok(())

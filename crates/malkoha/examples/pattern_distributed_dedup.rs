@@ -1,5 +1,5 @@
-//! Deduplication on several nodes: each owns the ids that the router sends it and keeps a filter a day; at
-//! the end of the week a node's days are rolled up into one filter, without the ids.
+//! Deduplication on several nodes: each owns the ids that the router sends it and keeps one filter per day. At the
+//! end of the week the days of a node are rolled up into one filter, without the ids.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_distributed_dedup
@@ -12,8 +12,8 @@ const DAYS: usize = 7;
 const IDS_PER_DAY: u64 = 2_000;
 const RATE: f64 = 1e-4;
 
-/// The router has a seed of its own: all ids of a node agree in what chose the node, and a filter with the
-/// same seed would have to do without those bits of the hash.
+/// The router has its own seed: all ids of a node agree in the bits that chose the node, and a filter with the same
+/// seed would have to do without those bits of the hash.
 fn node_of(id: &str) -> usize {
     let router = KeyHasher::new(0xD15C_0DE5);
     usize::try_from(id.key_hash(&router).to_raw() % NODES).expect("a few nodes")
@@ -21,11 +21,11 @@ fn node_of(id: &str) -> usize {
 
 /// A filter for one node. All are planned alike, for a week: only filters of equal geometry can be rolled up.
 fn empty() -> Result<Filter, malkoha::Error> {
-    // A third of the ids on average; nodes are not even, so there is some room to spare.
+    // A third of the ids on average, and some spare room, because nodes are uneven.
     Spec::new(DAYS as u64 * IDS_PER_DAY * 6 / 5 / NODES, RATE).build()
 }
 
-/// A week of orders, each of which arrives twice, and its roll-up.
+/// A week of orders, each of which arrives twice, and the roll-up.
 pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut days: Vec<Vec<Filter>> = Vec::new();
     let mut processed = 0;
@@ -48,7 +48,7 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let all = DAYS as u64 * IDS_PER_DAY;
     assert!(processed <= all && processed as f64 >= all as f64 * (1.0 - 10.0 * RATE), "{processed} of {all}");
 
-    // The roll-up: bytes travel, ids do not. It is all or nothing, should a week be larger than planned.
+    // The roll-up sends bytes, not ids. If a week is larger than planned, it is all or nothing.
     let mut week = (0..NODES).map(|_| empty()).collect::<Result<Vec<_>, _>>()?;
     for today in &days {
         for (node, filter) in week.iter_mut().enumerate() {

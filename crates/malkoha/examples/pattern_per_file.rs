@@ -1,5 +1,5 @@
-//! A filter for each sorted file of a log-structured store: it is written with the file, opened with it and
-//! dropped with it. Nothing is ever removed from such a filter, so a Bloom kind would do as well.
+//! A filter for each sorted file of a log-structured store: it is written, opened and dropped together with the
+//! file. No key is ever removed from such a filter, so a Bloom kind would do as well.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_per_file
@@ -21,12 +21,12 @@ struct Table {
 impl Table {
     fn write(folder: &Path, number: u32, keys: Vec<u64>) -> Result<Self, Box<dyn std::error::Error>> {
         let path = folder.join(format!("{number}.filter"));
-        // The number of keys is known exactly when a file is written.
+        // When a file is written, the exact number of keys is known.
         Spec::new(keys.len() as u64, RATE).dense().build_from(&keys)?.save(&path)?;
         Ok(Self { filter: Filter::open(&path)?, path, keys })
     }
 
-    /// Whether the file holds a key; counts the reads of the file itself.
+    /// Whether the file holds a key. Counts the reads of the file itself.
     fn get(&self, key: u64, reads: &mut u64) -> bool {
         self.filter.contains(&key) && {
             *reads += 1;
@@ -34,7 +34,7 @@ impl Table {
         }
     }
 
-    /// The file goes, and its filter goes with it.
+    /// Removes the file together with its filter.
     fn drop_file(self) -> std::io::Result<()> {
         std::fs::remove_file(self.path)
     }
@@ -53,10 +53,10 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     for key in 0..20_000u64 {
         assert!(tables.iter().any(|table| table.get(key, &mut reads)), "{key} is lost");
     }
-    // One read finds a key; of the files asked before it one in a hundred is read in vain.
+    // One read finds a key; one in a hundred of the files tried before it is read in vain.
     assert!(reads < 20_000 + 20_000 * 9 / 2 / 80, "{reads} reads");
 
-    // Compaction: two files become one, with a filter of its own; every third key was deleted meanwhile.
+    // Compaction: two files become one, with its own filter; every third key was deleted meanwhile.
     let (second, first) = (tables.pop().ok_or("ten files")?, tables.pop().ok_or("ten files")?);
     let mut keys: Vec<u64> =
         first.keys.iter().chain(&second.keys).copied().filter(|key| key % 3 != 0).collect();

@@ -1,5 +1,5 @@
 //! A filter in front of a store: most lookups of absent keys never reach the store, and a key that leaves the
-//! store leaves the filter in the same step.
+//! store leaves the filter at the same time.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_read_path
@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use malkoha::{Error, Filter, Spec};
 
-/// A store of limited size, too slow to be asked in vain, with a filter before it.
+/// A store of limited size, too slow for useless reads, with a filter in front of it.
 struct Store {
     filter: Filter,
     values: HashMap<u64, String>,
@@ -20,7 +20,7 @@ struct Store {
 
 impl Store {
     fn new(capacity: usize, rate: f64) -> Result<Self, Error> {
-        // The peak is one above the capacity: a key comes before the oldest goes.
+        // The peak is one above the capacity: a key is stored before the oldest is evicted.
         let filter = Spec::new(capacity as u64 + 1, rate).build()?;
         Ok(Self { filter, values: HashMap::new(), oldest_first: VecDeque::new(), capacity, reads: 0 })
     }
@@ -30,7 +30,7 @@ impl Store {
             *known = value;
             return Ok(());
         }
-        // The filter first: if it refuses, the store must not hold a key that the filter denies.
+        // The filter comes first: if it refuses, the store must not hold a key that the filter does not find.
         self.filter.insert(&key)?;
         self.values.insert(key, value);
         self.oldest_first.push_back(key);
@@ -40,7 +40,7 @@ impl Store {
         Ok(())
     }
 
-    /// Delete on evict: what leaves the store leaves the filter. Only keys that were in are removed.
+    /// Delete on evict: a key that leaves the store leaves the filter. Only stored keys are removed.
     fn evict(&mut self) -> Result<(), Error> {
         let Some(key) = self.oldest_first.pop_front() else { return Ok(()) };
         self.values.remove(&key);
@@ -58,21 +58,17 @@ impl Store {
     }
 }
 
-/// Twenty times as many keys as the store holds pass through it.
+/// Passes twenty times as many keys through the store as it holds.
 pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (capacity, rate) = (5_000, 0.01);
     let mut store = Store::new(capacity, rate)?;
     for key in 0..20 * capacity as u64 {
         store.put(key, format!("value of {key}"))?;
     }
-    assert_eq!(
-        store.filter.len(),
-        capacity as u64,
-        "the filter holds what the store holds, and nothing else"
-    );
+    assert_eq!(store.filter.len(), capacity as u64, "the filter holds exactly the keys of the store");
 
     let newest = 19 * capacity as u64..20 * capacity as u64;
-    assert!(newest.clone().all(|key| store.get(key).is_some()), "no key of the store is denied");
+    assert!(newest.clone().all(|key| store.get(key).is_some()), "every key of the store is found");
 
     store.reads = 0;
     let gone = 0..newest.start;

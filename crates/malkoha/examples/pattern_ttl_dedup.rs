@@ -1,4 +1,4 @@
-//! Deduplication with expiry: events that come again within an hour are dropped, later they count as new.
+//! Deduplication with expiry: events that repeat within an hour are dropped; later they count as new.
 //!
 //! ```text
 //! cargo run -p malkoha --example pattern_ttl_dedup
@@ -10,10 +10,10 @@ use malkoha::{Generations, Inserted, Spec};
 
 const HOUR: u64 = 3600;
 
-/// A day of events, ten a second, each of which is delivered again after some minutes.
+/// A day of events, ten per second, each of which is delivered again some minutes later.
 pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
-    // Planned for the busiest hour, not the average one, and a tenth more: beyond its plan a window takes
-    // more memory. Six generations: a key is forgotten after 1 to 1.2 hours.
+    // Planned for the busiest hour, not the average one, plus a tenth: beyond its plan a window takes more memory.
+    // With six generations a key is forgotten after 1 to 1.2 hours.
     let rate = 0.001;
     let mut seen = Generations::of_ticks(&Spec::new(11 * HOUR, rate), 6, HOUR)?;
     let mut processed = 0u64;
@@ -28,8 +28,8 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
                 Inserted::Seen => drop(dropped_wrongly.insert(new)),
             }
         }
-        // What came 50 minutes ago is delivered a second time. Only what was taken for another event and not
-        // stored may be taken for a new one now.
+        // An event of 50 minutes ago is delivered a second time. Only an event that was mistaken for another, and
+        // so not stored, may count as new now.
         if let Some(before) = second.checked_sub(HOUR * 5 / 6) {
             let again = before * 10;
             let answer = seen.insert_unique_at(&again, second)?;
@@ -42,9 +42,9 @@ pub(crate) fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (wrong, all) = (dropped_wrongly.len() as u64, 10 * 24 * HOUR);
     assert_eq!(processed + wrong, all);
     assert!((wrong as f64) < 1.2 * rate * all as f64, "{wrong} new events of {all} were dropped");
-    assert_eq!(seen.stats().memory_bytes, memory, "the memory is that of an hour, whatever the day brings");
+    assert_eq!(seen.stats().memory_bytes, memory, "the memory is that of an hour, even after a day");
 
-    // Two hours later nothing is known any more.
+    // Two hours later everything is forgotten.
     assert_eq!(seen.insert_unique_at(&(10 * 24 * HOUR - 1), 26 * HOUR)?, Inserted::Stored);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What values cost: memory, and speed of building, of asking for keys and of asking for values.
+//! Measures what values cost: memory, and the speed of building, of key lookups and of value lookups.
 //!
 //! ```text
 //! cargo run --release -p malkoha --example values
@@ -13,7 +13,7 @@ use malkoha::{Kind, Spec};
 const KEYS: u64 = 1_000_000;
 const RATE: f64 = 1.0 / 1024.0;
 
-/// Rounds of which the quickest counts.
+/// Rounds, of which the fastest counts.
 const ROUNDS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -70,7 +70,7 @@ fn row(kind: Kind, bits: u32) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Million keys per second in the quickest of several rounds.
+/// Million keys per second in the fastest of several rounds.
 fn quickest<T>(ask: impl Fn() -> T) -> f64 {
     let rounds = (0..ROUNDS).map(|_| {
         let start = Instant::now();
