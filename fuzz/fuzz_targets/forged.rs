@@ -1,4 +1,4 @@
-//! Bytes whose lengths and checksums are set right first, as an enemy would: what lies behind the checksums.
+//! Corrects the lengths and checksums of bytes first, as an attacker would, to reach the checks behind them.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

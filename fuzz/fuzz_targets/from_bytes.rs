@@ -1,4 +1,4 @@
-//! Bytes as they come: refused, or put to all uses.
+//! Reads raw bytes: they are refused, or the filter is put to every use.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
