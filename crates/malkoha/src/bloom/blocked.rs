@@ -153,7 +153,7 @@ impl<P: Scatter> Blocked<P> {
         with_equal_hashes(any, self.len)
     }
 
-    /// The number of set bits and the rate that follows from it. Reads the whole table.
+    /// The number of set bits and the [rate from the fill](Self::rate_from_fill). Reads the whole table.
     #[must_use]
     pub fn fill(&self) -> Fill {
         let bits = self.table.blocks().bits();

@@ -97,7 +97,7 @@ impl Prices {
     /// The same as an integer for comparing blocks; 0 for a block that already has all bits.
     ///
     /// Costs are not negative, and such numbers have the order of their bits. CPUs select the smaller of two integers
-    /// without a branch, which would be mispredicted for every second key.
+    /// without a branch, which would be mispredicted for half of the keys.
     #[inline(always)]
     pub(crate) fn rank(&self, set: u32, new: u32) -> u64 {
         let cost = self.cost(set, new).to_bits();
