@@ -194,14 +194,9 @@ impl Chain {
         if !ordered || (keys.len() as u64) < link.geometry().keys() / 64 {
             return false;
         }
-        let before = match link.is_empty() {
-            true => None,
-            // Without memory for the copy, keys are stored one by one.
-            false => match link.try_clone() {
-                Ok(before) => Some(before),
-                Err(_) => return false,
-            },
-        };
+        let copy = (!link.is_empty()).then(|| link.try_clone()).transpose();
+        // Without memory for the copy, keys are stored one by one.
+        let Ok(before) = copy else { return false };
         let stored = link.engine_mut().insert_many(keys, Again::Store, threads).is_ok();
         if !stored {
             match before {
