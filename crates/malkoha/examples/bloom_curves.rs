@@ -19,7 +19,7 @@ const HEAD: &str = "\
 //! sets, from 1 to 32 (spread patterns: 8, 16, 24, 32).
 
 use super::curve::NODES;
-use super::pattern::Pattern;
+use crate::kind::Pattern;
 
 type Row = [u32; NODES];
 
