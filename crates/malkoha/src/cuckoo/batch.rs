@@ -94,6 +94,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     }
 
     /// Stores keys in order; the error has the number of keys before the first that found no room.
+    #[inline(never)]
     pub(super) fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {
         self.each_in_rows(hashes, |filter, hash, homes, done| {
             filter.insert_at(hash, homes, 0).map_err(|Full| FullAt { done })
@@ -101,6 +102,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     }
 
     /// Removes one copy of every key with value 0, in order; returns the number removed.
+    #[inline(never)]
     pub(super) fn remove_batch(&mut self, hashes: &[KeyHash]) -> usize {
         let mut removed = 0;
         let done: Result<(), core::convert::Infallible> = self.each_in_rows(hashes, |filter, _, homes, _| {

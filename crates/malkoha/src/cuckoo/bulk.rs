@@ -122,7 +122,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
                 if regions.sort(&keys.part(round.clone()), order, 1).is_err() {
                     break;
                 }
-                regions.each_list(|hashes| removed += self.remove_batch(hashes));
+                regions.each_list(&mut |hashes| removed += self.remove_batch(hashes));
                 rest.start = round.end;
             }
         }

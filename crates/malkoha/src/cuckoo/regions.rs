@@ -121,7 +121,7 @@ impl Lists {
 
     fn fill(&mut self, keys: &Share) {
         let regions = self.lens.len() as u64;
-        let filled: Result<(), Infallible> = keys.each_chunk(|hashes, values| {
+        let filled: Result<(), Infallible> = keys.each_chunk(&mut |hashes, values| {
             for (i, hash) in hashes.iter().enumerate() {
                 let hash = hash.to_raw();
                 #[expect(clippy::cast_possible_truncation, reason = "below the number of regions")]
@@ -222,7 +222,7 @@ impl Regions {
     }
 
     /// Calls `act` with the hashes of all keys, a list at a time.
-    pub(super) fn each_list(&self, mut act: impl FnMut(&[KeyHash])) {
+    pub(super) fn each_list(&self, act: &mut dyn FnMut(&[KeyHash])) {
         let mut hashes = Vec::new();
         let spilled = self.shares.iter().map(Lists::spilled);
         for list in (0..self.parts).flat_map(|part| self.of_part(part)).chain(spilled) {

@@ -42,7 +42,7 @@ impl Share<'_> {
     /// Calls `act` with hashes and values in order, a chunk at a time.
     pub(crate) fn each_chunk<E>(
         &self,
-        mut act: impl FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
+        act: &mut dyn FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut hashes = [KeyHash::from_raw(0); CHUNK];
         for from in self.range.clone().step_by(CHUNK) {
@@ -103,9 +103,9 @@ impl Many<'_> {
     /// Calls `act` with hashes and values in order, a chunk at a time.
     pub(crate) fn each_chunk<E>(
         &self,
-        act: impl FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
+        mut act: impl FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.all.each_chunk(act)
+        self.all.each_chunk(&mut act)
     }
 
     /// The same, with keys hashed on `threads` threads if any thread may hash them.
@@ -114,8 +114,16 @@ impl Many<'_> {
         threads: usize,
         mut act: impl FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.each_shared_chunk(threads, &mut act)
+    }
+
+    fn each_shared_chunk<E>(
+        &self,
+        threads: usize,
+        act: &mut dyn FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let Some(keys) = self.shared.filter(|_| threads > 1 && self.len() > CHUNK) else {
-            return self.each_chunk(act);
+            return self.all.each_chunk(act);
         };
         let Range { start, end } = self.all.range;
         let mut hashes = vec![KeyHash::from_raw(0); self.len().min(SHARED_CHUNK)];
