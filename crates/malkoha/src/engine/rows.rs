@@ -59,7 +59,7 @@ impl Work for HashRow<'_> {
     #[inline(always)]
     fn run(self, _: impl Vectors) {
         for (hash, number) in self.row.iter_mut().zip(self.numbers) {
-            *hash = self.hasher.number(*number);
+            *hash = self.hasher.number_in_vectors(*number);
         }
     }
 }

@@ -119,9 +119,20 @@ impl KeyHasher {
     #[must_use]
     #[inline(always)]
     pub const fn number(&self, number: u64) -> KeyHash {
+        self.number_by(number, self.factors)
+    }
+
+    /// [`number`](Self::number) with factors that are known when it is compiled, for vectors.
+    #[inline(always)]
+    pub(crate) const fn number_in_vectors(&self, number: u64) -> KeyHash {
+        self.number_by(number, FACTORS)
+    }
+
+    #[inline(always)]
+    const fn number_by(&self, number: u64, factors: [u64; 2]) -> KeyHash {
         let mut z = number ^ self.before;
-        z = (z ^ (z >> 32)).wrapping_mul(self.factors[0]) ^ self.between;
-        z = (z ^ (z >> 29)).wrapping_mul(self.factors[1]);
+        z = (z ^ (z >> 32)).wrapping_mul(factors[0]) ^ self.between;
+        z = (z ^ (z >> 29)).wrapping_mul(factors[1]);
         KeyHash(z ^ (z >> 32))
     }
 
