@@ -12,6 +12,9 @@ pub(crate) const CHUNK: usize = 2048;
 /// The number of keys hashed at a time by several threads.
 const SHARED_CHUNK: usize = 1 << 18;
 
+/// What is done with the hashes and the values of a chunk; there are no values if no key has one.
+type ForChunk<'a, E> = dyn FnMut(&[KeyHash], &[u16]) -> Result<(), E> + 'a;
+
 /// A slice of keys of any type, so that code for many keys is compiled once for all types.
 trait Hashes {
     /// Hashes the keys from index `from` on, as many as fit into `hashes`.
@@ -40,10 +43,7 @@ pub(crate) struct Share<'a> {
 
 impl Share<'_> {
     /// Calls `act` with hashes and values in order, a chunk at a time.
-    pub(crate) fn each_chunk<E>(
-        &self,
-        act: &mut dyn FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(crate) fn each_chunk<E>(&self, act: &mut ForChunk<E>) -> Result<(), E> {
         let mut hashes = [KeyHash::from_raw(0); CHUNK];
         for from in self.range.clone().step_by(CHUNK) {
             let range = from..self.range.end.min(from + CHUNK);
@@ -117,11 +117,7 @@ impl Many<'_> {
         self.each_shared_chunk(threads, &mut act)
     }
 
-    fn each_shared_chunk<E>(
-        &self,
-        threads: usize,
-        act: &mut dyn FnMut(&[KeyHash], &[u16]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn each_shared_chunk<E>(&self, threads: usize, act: &mut ForChunk<E>) -> Result<(), E> {
         let Some(keys) = self.shared.filter(|_| threads > 1 && self.len() > CHUNK) else {
             return self.all.each_chunk(act);
         };
