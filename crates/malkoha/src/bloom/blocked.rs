@@ -16,7 +16,7 @@ use crate::bits::cpu::{Cpu, Inlined};
 use crate::bits::drawn::BlockTable;
 use crate::bits::{BLOCK_BITS, Words};
 use crate::engine::{
-    Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, Many, Stashed, for_each_ahead,
+    Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, Many, Stashed, insert_in_order,
 };
 use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
@@ -207,13 +207,7 @@ impl<P: Scatter> Engine for Blocked<P> {
     }
 
     fn insert_many(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
-        keys.each_chunk_on(threads, |hashes, _| match again {
-            Again::Store => self.insert_batch(hashes).map_err(|FullAt { .. }| Full),
-            Again::Skip => for_each_ahead(self, hashes, &[], |filter, hash, _| {
-                filter.insert_unique(hash);
-                Ok(())
-            }),
-        })
+        insert_in_order(self, keys, again, threads)
     }
 }
 

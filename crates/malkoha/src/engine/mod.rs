@@ -186,3 +186,18 @@ pub(crate) fn for_each_ahead<T: Engine + ?Sized, E>(
     }
     Ok(())
 }
+
+/// Stores keys in the given order, for tables in which no other order helps.
+pub(crate) fn insert_in_order(
+    engine: &mut dyn Engine,
+    keys: &Many,
+    again: Again,
+    threads: usize,
+) -> Result<(), Full> {
+    keys.each_chunk_on(threads, |hashes, _| match again {
+        Again::Store => engine.insert_batch(hashes).map_err(|FullAt { .. }| Full),
+        Again::Skip => {
+            for_each_ahead(engine, hashes, &[], |engine, hash, _| engine.insert_unique(hash).map(drop))
+        }
+    })
+}
