@@ -34,6 +34,7 @@ use crate::error::{Error, Full};
 use crate::filter::chain::{self, contains_in_any};
 use crate::filter::{Filter, Stats, ask_in_chunks};
 use crate::key::{Key, KeyFormat, KeyHash, KeyHasher};
+use crate::kind::Kind;
 use crate::plan::Geometry;
 use crate::plan::{Given, Spec, check_rate};
 
@@ -127,6 +128,8 @@ impl Generations {
             Some(clock) => scaled(keys, clock.ticks.div_ceil(count - 1), clock.ticks, u128::div_ceil),
         };
         let given = match spec.given {
+            Given::Rate(_) if clock.is_none() => return Err(Error::NoKeys),
+            Given::Rate(rate) => Given::Rate(check_rate(rate)? / part),
             Given::KeysAndRate(keys, rate) => Given::KeysAndRate(share(keys), check_rate(rate)? / part),
             Given::KeysAndMemory(keys, bytes) => Given::KeysAndMemory(share(keys), bytes / count),
             Given::RateAndMemory(rate, bytes) => {
@@ -135,7 +138,8 @@ impl Generations {
         };
         let mut each = spec.growing();
         each.given = given;
-        let geometry = each.plan()?;
+        // A table planned for the keys of a generation takes fewer bits than one that may grow to any size.
+        let geometry = if each.kind == Kind::Elastic { each.plan()? } else { each.plan_chain()? };
         let filters = (0..count).map(|_| Filter::new(geometry));
         Ok(Self { geometry, filters: filters.collect::<Result<_, _>>()?, clock })
     }
@@ -378,7 +382,8 @@ impl Generations {
         let parts: Vec<_> = self.filters.iter().map(Filter::stats).collect();
         let mut counters = Counters::default();
         self.filters.iter().for_each(|generation| counters.add(generation.counters()));
-        Stats::of_generations(&parts, counters, self.geometry.keys())
+        let planned = if self.geometry.elastic().is_some() { u64::MAX } else { self.geometry.keys() };
+        Stats::of_generations(&parts, counters, planned)
     }
 }
 

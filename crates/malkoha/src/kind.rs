@@ -17,6 +17,7 @@ pub(crate) const MOST_CHOICES: u8 = 4;
 /// | `Flexible(l)` | signed offset | buckets | any | Schmitz, Zentgraf, Rahmann 2025 |
 /// | `Windowed(l)` | signed offset | overlapping windows | any | Schmitz, Zentgraf, Rahmann 2025 |
 /// | `Sorted` | signed offset | sorted buckets of 4 | any | the two ideas combined |
+/// | `Elastic` | signed offset | buckets of 4 to 7, in regions | grows | ours |
 /// | `Bloom` | bits anywhere | none | any | Bloom 1970 |
 /// | `Blocked(c)` | bits in one of c blocks of 512 | none | any | Putze et al. 2007; Schmitz, Zentgraf, Rahmann 2025 |
 ///
@@ -43,6 +44,9 @@ pub enum Kind {
     Windowed(u8),
     /// Sorted buckets of 4, any number of them: the smallest of all.
     Sorted,
+    /// Buckets of 4 to 7 slots in regions that grow one by one: never full, and needs no number of keys. The kind of
+    /// all growing filters that can remove.
+    Elastic,
     /// The plain Bloom filter: never full, no removal.
     Bloom,
     /// The blocked Bloom filter with c candidate blocks (1 to 4) for a key: never full, no removal.
@@ -67,7 +71,7 @@ impl Kind {
         Self::Blocked(3),
     ];
 
-    /// Every kind with every l and c, for tests and tables that cover all of them.
+    /// Every kind of a fixed size with every l and c, for tests and tables that cover all of them.
     ///
     /// ```
     /// assert_eq!(malkoha::Kind::all().count(), 34);
@@ -76,7 +80,7 @@ impl Kind {
         Self::cuckoos().chain(Self::blooms())
     }
 
-    /// Every cuckoo kind with every l: those that can remove and count.
+    /// Every cuckoo kind of a fixed size with every l: those that can remove and count.
     pub fn cuckoos() -> impl Iterator<Item = Self> {
         let buckets = |make: fn(u8) -> Self| (1..=8).map(make);
         buckets(Self::Classic)
@@ -102,17 +106,19 @@ impl Kind {
             Self::Flexible(_) => "flexible",
             Self::Windowed(_) => "windowed",
             Self::Sorted => "sorted",
+            Self::Elastic => "elastic",
             Self::Bloom => "bloom",
             Self::Blocked(_) => "blocked",
         }
     }
 
-    /// The slots per place; 0 for Bloom kinds, which have none.
+    /// The slots per place, at most; 0 for Bloom kinds, which have none.
     #[must_use]
     pub const fn slots_per_place(self) -> u8 {
         match self {
             Self::Classic(l) | Self::Simplified(l) | Self::Flexible(l) | Self::Windowed(l) => l,
             Self::SemiSorted | Self::Sorted => 4,
+            Self::Elastic => 7,
             Self::Bloom | Self::Blocked(_) => 0,
         }
     }
@@ -160,7 +166,7 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SemiSorted | Self::Sorted | Self::Bloom => f.pad(self.name()),
+            Self::SemiSorted | Self::Sorted | Self::Elastic | Self::Bloom => f.pad(self.name()),
             Self::Blocked(c) => f.pad(&format!("{}:{c}", self.name())),
             _ => f.pad(&format!("{}:{}", self.name(), self.slots_per_place())),
         }
@@ -170,7 +176,7 @@ impl fmt::Display for Kind {
 impl FromStr for Kind {
     type Err = KindError;
 
-    /// Parses `classic`, `semisorted`, `simplified`, `flexible`, `windowed`, `sorted`, `bloom` or `blocked`.
+    /// Parses `classic`, `semisorted`, `simplified`, `flexible`, `windowed`, `sorted`, `elastic`, `bloom` or `blocked`.
     /// The number after a colon is optional: the default is 4 slots, 2 for windows, and 1 choice for blocks.
     fn from_str(text: &str) -> Result<Self, KindError> {
         let unknown = || KindError::Unknown { got: text.to_owned() };
@@ -185,6 +191,7 @@ impl FromStr for Kind {
             ("windowed", l) => Self::Windowed(l.unwrap_or(2)),
             ("semisorted", None) => Self::SemiSorted,
             ("sorted", None) => Self::Sorted,
+            ("elastic", None) => Self::Elastic,
             ("bloom", None) => Self::Bloom,
             ("blocked", c) => Self::Blocked(c.unwrap_or(1)),
             _ => return Err(unknown()),
@@ -253,7 +260,7 @@ impl fmt::Display for KindError {
             Self::Unknown { got } => write!(
                 f,
                 "unknown kind of filter {got:?}; write classic, semisorted, simplified, flexible, windowed, sorted, \
-                 bloom or blocked, with slots per place or choices after a colon where they vary, as in windowed:2 \
+                 elastic, bloom or blocked, with slots per place or choices after a colon where they vary, as in windowed:2 \
                  or blocked:3"
             ),
         }
@@ -268,7 +275,7 @@ mod tests {
 
     #[test]
     fn every_kind_reads_back_what_it_writes() {
-        for kind in Kind::all() {
+        for kind in Kind::all().chain([Kind::Elastic]) {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
     }

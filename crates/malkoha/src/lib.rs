@@ -139,6 +139,7 @@ pub mod cuckoo;
 pub mod theory;
 
 mod bits;
+mod elastic;
 mod engine;
 mod error;
 mod filter;
@@ -153,9 +154,10 @@ pub mod testing;
 
 pub use bloom::Cost;
 pub use cuckoo::Offsets;
+pub use elastic::ElasticLayout;
 pub use engine::{Fill, Inserted, Values};
 pub use error::{Error, Full, Refused, SystemError};
-pub use filter::{Filter, Level, LinkStats, Stats};
+pub use filter::{Filter, GrowthStats, Level, LinkStats, Stats};
 pub use generations::Generations;
 pub use key::{HashId, Key, KeyFormat, KeyHash, KeyHasher};
 pub use kind::{Kind, KindError, Pattern};

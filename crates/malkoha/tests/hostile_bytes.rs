@@ -79,7 +79,7 @@ fn forged_files_are_refused_or_harmless() {
 
 /// Whether a file holds a compound of several filters.
 fn is_compound(bytes: &[u8]) -> bool {
-    bytes[12] != 0
+    (1..=3).contains(&bytes[12])
 }
 
 /// The outline of a file and its complete records.
@@ -181,7 +181,7 @@ fn with_number(name: &str, offset: usize, number: u64) -> Result<Filter, Error> 
 fn absurd_numbers_are_refused_by_name() {
     let cases = [
         ("sorted", 16, 2, "hash"),
-        ("sorted", 32, 9, "kind"),
+        ("sorted", 32, 10, "kind"),
         ("sorted", 32, 0, "kind"),
         ("flexible-4", 40, 9, "slots per place or choices"),
         ("windowed-2", 40, 1, "slots per place or choices"),
@@ -258,8 +258,12 @@ fn derived_and_reserved_numbers_must_have_their_values() {
         if bytes[12] != 0 {
             continue;
         }
-        let known: Vec<usize> =
-            (16..104).step_by(8).chain((128..240).step_by(8)).chain((256..296).step_by(8)).collect();
+        let known: Vec<usize> = (16..104)
+            .step_by(8)
+            .chain((128..240).step_by(8))
+            .chain((256..296).step_by(8))
+            .chain([320, 328, 336])
+            .collect();
         for offset in (16..504).step_by(8) {
             let mut forged = bytes.clone();
             forged[offset] ^= 1;
@@ -316,6 +320,13 @@ fn versions_and_key_formats_that_contradict_each_other_are_refused() {
         ("sharded-3-sorted-bytes", &[(8, form(3) | 1)], "version", 8),
         ("growing-sorted-kmers-31", &[(8, form(1) | 1)], "version", 8),
         ("generations-keys-sorted-u64", &[(8, form(2) | 1)], "version", 8),
+        ("elastic", &[(320, 40)], "fingerprint lengths", 336),
+        ("elastic", &[(328, 3)], "regions", 328),
+        ("elastic", &[(336, 0)], "fingerprint lengths", 336),
+        ("elastic", &[(48, 0)], "planned keys", 48),
+        ("elastic", &[(48, 1 << 30)], "planned keys", 48),
+        ("elastic", &[(64, 1 << 40)], "copies", 64),
+        ("elastic", &[(216, 17)], "value bits", 216),
     ];
     for (name, numbers, part, offset) in cases {
         let error = provoke(&with_numbers(name, numbers)).unwrap_err();
@@ -324,8 +335,8 @@ fn versions_and_key_formats_that_contradict_each_other_are_refused() {
         assert!(refused, "{name} {numbers:?}: {error}");
     }
     for (name, numbers, part, offset) in [
-        ("sorted-bytes", (8, 3), "version", 8),
-        ("sharded-3-sorted-bytes", (8, form(3) | 3), "version", 8),
+        ("sorted-bytes", (8, 4), "version", 8),
+        ("sharded-3-sorted-bytes", (8, form(3) | 4), "version", 8),
         ("sorted-bytes", (88, 4), "key format", 88),
         ("sorted-bytes", (104, 1), "reserved number", 104),
     ] {

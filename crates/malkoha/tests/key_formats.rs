@@ -2,6 +2,7 @@
 
 use crate::common;
 
+use malkoha::testing::build_chain;
 use malkoha::{Error, Filter, Generations, KeyFormat, Kind, Sharded, Spec};
 
 const SAID: [KeyFormat; 4] =
@@ -58,7 +59,7 @@ fn formats_stay_while_filters_grow_and_are_rebuilt() {
         let keys: Vec<u64> = (0..3000).collect();
         for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Bloom, Kind::Blocked(2)] {
             let spec = Spec::new(100, 1e-4).kind(kind).key_format(format);
-            let mut grown = spec.growing().build().unwrap();
+            let mut grown = build_chain(&spec).unwrap();
             grown.insert_slice(&keys).unwrap();
             assert!(grown.stats().links.len() > 3);
             let bytes = grown.to_bytes().unwrap();

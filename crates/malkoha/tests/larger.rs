@@ -4,7 +4,7 @@ use crate::common;
 
 use std::collections::HashMap;
 
-use malkoha::testing::{Stream, exercise};
+use malkoha::testing::{Stream, build_chain, exercise};
 use malkoha::{Error, Filter, Kind, Offsets, Spec};
 
 fn signed() -> impl Iterator<Item = Kind> {
@@ -13,7 +13,11 @@ fn signed() -> impl Iterator<Item = Kind> {
 
 /// A filter with random keys, some stored several times, and the count of each.
 fn random(spec: &Spec, copies: u64, stream: &mut Stream) -> (Filter, HashMap<u64, u32>) {
-    let mut filter = spec.build().unwrap();
+    random_in(spec.build().unwrap(), copies, stream)
+}
+
+/// The same in an empty filter.
+fn random_in(mut filter: Filter, copies: u64, stream: &mut Stream) -> (Filter, HashMap<u64, u32>) {
     let (mut model, mut last) = (HashMap::new(), 0);
     for copy in 0..copies {
         // Occasionally the same key twice, which is the most that fits with one slot per place.
@@ -178,8 +182,8 @@ fn chains_become_one_chain() {
     let mut stream = Stream::new(26);
     for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Flexible(4)] {
         let spec = Spec::new(100, 0.01).kind(kind);
-        let (first, mut all) = random(&spec.growing(), 3000, &mut stream);
-        let (second, more) = random(&spec.growing(), 700, &mut stream);
+        let (first, mut all) = random_in(build_chain(&spec).unwrap(), 3000, &mut stream);
+        let (second, more) = random_in(build_chain(&spec).unwrap(), 700, &mut stream);
         for (key, count) in more {
             *all.entry(key).or_default() += count;
         }

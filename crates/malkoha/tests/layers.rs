@@ -10,7 +10,7 @@ const LAYERS: [&[&str]; 10] = [
     &["error"],
     &["bits"],
     &["theory", "engine"],
-    &["cuckoo", "bloom"],
+    &["cuckoo", "bloom", "elastic"],
     &["plan"],
     &["filter"],
     &["generations", "sharded"],

@@ -1,5 +1,5 @@
 //! Tests of the public interface in one program, which compiles and links the engine once. Every file is a
-//! module: `cargo test -p malkoha --test suite growth::` runs the tests of `growth.rs`.
+//! module: `cargo test -p malkoha --test suite chains::` runs the tests of `chains.rs`.
 //!
 //! `absurd_headers.rs` and `scarce_memory.rs` are separate programs because they watch the memory of the process,
 //! and `crash.rs` because it is killed.
@@ -14,10 +14,11 @@ mod bloom_model;
 mod bloom_rates;
 mod bloom_sizing;
 mod bulk;
+mod chains;
+mod elastic;
 mod false_positive_rate;
 mod generations;
 mod golden;
-mod growth;
 mod hash_quality;
 mod hazards;
 mod hostile_bytes;

@@ -4,25 +4,32 @@
 #[cfg(not(target_feature = "avx512f"))]
 use core::arch::asm;
 use core::arch::x86_64::{
-    __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_andnot_si512, _mm512_loadu_si512,
+    __m256i, __m512i, _mm_cvtsi64_si128, _mm_setr_epi32, _mm256_loadu_si256, _mm512_add_epi32,
+    _mm512_add_epi64, _mm512_and_si512, _mm512_andnot_si512, _mm512_broadcast_i32x4, _mm512_castsi128_si512,
+    _mm512_castsi256_si512, _mm512_cmplt_epu64_mask, _mm512_inserti64x4, _mm512_loadu_si512,
     _mm512_mask_blend_epi32, _mm512_mask_testn_epi32_mask, _mm512_mul_epu32, _mm512_or_si512,
-    _mm512_permutex2var_epi32, _mm512_permutexvar_epi32, _mm512_rolv_epi64, _mm512_rorv_epi64,
-    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64, _mm512_shuffle_epi32,
-    _mm512_slli_epi64, _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_srli_epi32, _mm512_srli_epi64,
-    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi64, _mm512_test_epi64_mask,
-    _mm512_testn_epi64_mask, _mm512_xor_si512,
+    _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_permutexvar_epi32, _mm512_rolv_epi64,
+    _mm512_rorv_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64,
+    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_shuffle_epi32, _mm512_slli_epi64, _mm512_sllv_epi32,
+    _mm512_sllv_epi64, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_srlv_epi32, _mm512_srlv_epi64,
+    _mm512_storeu_si512, _mm512_sub_epi64, _mm512_ternarylogic_epi32, _mm512_test_epi32_mask,
+    _mm512_test_epi64_mask, _mm512_testn_epi64_mask, _mm512_xor_si512,
 };
 
+use crate::key::KeyHash;
 use crate::key::draw::Narrow;
 
 use super::avx2::{shifted, some_lane_is_zero};
 use super::block::{BLOCK_WORDS, Block};
+use super::chosen::{Chosen, Question};
 use super::cpu::{Vectors, Work};
 use super::drawn::NarrowBits;
 #[cfg(not(target_feature = "avx512f"))]
 use super::drawn::{BlockTable, Blocks, FLIPS, STEP};
 use super::lanes::Lanes;
 use super::pair::Pair;
+use super::prefixes::{Approach, Form, NARROW_BITS, NARROW_WINDOW, WIDE_WINDOW};
+use super::words::{SURE_BITS, Words};
 
 /// Proof that the CPU has the features `compiled` is compiled for: only `detect` makes one.
 ///
@@ -36,6 +43,8 @@ impl Avx512 {
         let all = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vbmi")
             && is_x86_feature_detected!("avx512vpopcntdq")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
@@ -47,6 +56,12 @@ impl Avx512 {
     pub(super) fn run<W: Work>(self, work: W) -> W::Output {
         // SAFETY: the CPU has all features of `compiled`, as `self` proves.
         unsafe { compiled(work, self) }
+    }
+
+    pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
+        let Self(()) = self;
+        // SAFETY: the CPU has all features of `ask`, as `self` proves.
+        unsafe { Chosen::new(ask::<T, Q>) }
     }
 
     /// Returns whether the block that a fraction draws has the bit in each word that the draw after the fraction
@@ -150,9 +165,126 @@ struct Constants {
 static CONSTANTS: Constants =
     Constants { distances: [0, 6, 12, 18, 24, 30, 36, 42], one: 1, step: STEP, flips: FLIPS };
 
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512vpopcntdq,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt")]
 fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {
     work.run(avx512)
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt")]
+fn ask<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
+    // The caller has these features, so the proof may be made here.
+    Q::ask(of, hash, Avx512(()))
+}
+
+/// How the slots of a place are brought into lanes of 32 bits, for one width and one bit of a byte at which the place
+/// begins: the bytes of each lane, and the distance to shift it down.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Spread {
+    bytes: [u8; 32],
+    shifts: [u32; 8],
+}
+
+/// The spreads of every narrow width for the first and for the second of two places, whose window follows the first.
+/// (Tables have a power of two of rows, so that no index has to be checked.)
+static SPREADS: [[[Spread; 8]; 2]; 32] = {
+    let mut all = [[[Spread { bytes: [0; 32], shifts: [0; 8] }; 8]; 2]; 32];
+    let mut i = 0;
+    while i < (NARROW_BITS as usize + 1) * 2 * 8 * 8 {
+        let (width, second, phase, slot) = (i / 128, i / 64 % 2, i / 8 % 8, i % 8);
+        let begin = phase + slot * width + second * 8 * NARROW_WINDOW;
+        let spread = &mut all[width][second][phase];
+        spread.shifts[slot] = (begin % 8) as u32;
+        let mut byte = 0;
+        while byte < 4 {
+            spread.bytes[4 * slot + byte] = (begin / 8 + byte) as u8;
+            byte += 1;
+        }
+        i += 1;
+    }
+    all
+};
+
+/// The lanes of both places that are slots, by the number of slots.
+static IN_PLACE: [u16; 16] = {
+    let mut all = [0; 16];
+    let mut slots = 0;
+    while slots <= 8 {
+        all[slots] = ((1u32 << slots) - 1) as u16 * 0x0101;
+        slots += 1;
+    }
+    all
+};
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn holds_narrow(key: &Approach<'_>) -> bool {
+    /// Where a tag and a key differ above the mark of the tag, given also the tag minus 1.
+    const DIFFER_ABOVE: i32 = 0b0100_0010;
+    let spreads = &SPREADS[usize::from(key.width) % 32];
+    let [first, second] = [0, 1].map(|i| &spreads[i][usize::from(key.phases[i]) % 8]);
+    // SAFETY: windows have 32 bytes.
+    let bytes = unsafe { both_halves(key.windows[0].as_ptr().cast(), key.windows[1].as_ptr().cast()) };
+    // SAFETY: both have 32 bytes.
+    let order = unsafe { both_halves(first.bytes.as_ptr().cast(), second.bytes.as_ptr().cast()) };
+    // SAFETY: both have 32 bytes.
+    let shifts = unsafe { both_halves(first.shifts.as_ptr().cast(), second.shifts.as_ptr().cast()) };
+    let tags = _mm512_srlv_epi32(_mm512_permutexvar_epi8(order, bytes), shifts);
+    let tags = _mm512_and_si512(tags, _mm512_set1_epi32(key.tag.cast_signed()));
+    // What is sought on each side in the lanes of that side.
+    let sides = _mm512_castsi128_si512(_mm_cvtsi64_si128(key.sought.cast_signed()));
+    let lanes = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    let sought = _mm512_permutexvar_epi32(lanes, sides);
+    // `prefixes::matches` in every lane.
+    let below = _mm512_add_epi32(tags, _mm512_set1_epi32(-1));
+    let differing = _mm512_ternarylogic_epi32::<DIFFER_ABOVE>(tags, below, sought);
+    let hits = _mm512_mask_testn_epi32_mask(_mm512_test_epi32_mask(tags, tags), differing, differing);
+    hits & IN_PLACE[usize::from(key.slots) % 16] != 0
+}
+
+/// Loads two halves of a vector.
+///
+/// # Safety
+///
+/// There are 32 readable bytes at each address.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn both_halves(first: *const __m256i, second: *const __m256i) -> __m512i {
+    // SAFETY: there are 32 bytes, as the caller guarantees; this load needs no alignment.
+    let first = unsafe { _mm256_loadu_si256(first) };
+    // SAFETY: as above.
+    let second = unsafe { _mm256_loadu_si256(second) };
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second)
+}
+
+/// The numbers of the slots of a place.
+const SLOTS: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+
+/// `Vectors::holds_wide` for slots of up to 57 bits: those of each place in lanes of 64 bits. (Not inlined, so that
+/// narrow slots have the registers.)
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn holds_wide(words: &Words, form: Form, at: [u64; 2], sought: [u64; 2]) -> bool {
+    let hits = |at: u64, sought: u64| {
+        let window = words.window::<WIDE_WINDOW>(at / 8);
+        // SAFETY: a window has 64 bytes, and this load needs no alignment.
+        let bytes = unsafe { _mm512_loadu_si512(window.as_ptr().cast()) };
+        // SAFETY: there are 64 bytes, and this load needs no alignment.
+        let slots = unsafe { _mm512_loadu_si512(SLOTS.as_ptr().cast()) };
+        let begins = _mm512_mul_epu32(slots, _mm512_set1_epi64(i64::from(form.width())));
+        let begins = _mm512_add_epi64(begins, _mm512_set1_epi64((at % 8).cast_signed()));
+        let repeat = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 0x0808_0808, 0x0808_0808));
+        let order = _mm512_shuffle_epi8(_mm512_srli_epi64::<3>(begins), repeat);
+        let order = _mm512_add_epi64(order, _mm512_set1_epi64(0x0706_0504_0302_0100));
+        let shifts = _mm512_and_si512(begins, _mm512_set1_epi64(7));
+        let tags = _mm512_srlv_epi64(_mm512_permutexvar_epi8(order, bytes), shifts);
+        let tags = _mm512_and_si512(tags, _mm512_set1_epi64((1 << form.tag_bits()) - 1));
+        let differing = _mm512_xor_si512(tags, _mm512_set1_epi64(sought.cast_signed()));
+        let marks = _mm512_and_si512(tags, _mm512_sub_epi64(_mm512_setzero_si512(), tags));
+        _mm512_cmplt_epu64_mask(differing, _mm512_add_epi64(marks, marks))
+    };
+    let hits = u32::from(hits(at[0], sought[0]) | hits(at[1], sought[1]));
+    hits << (32 - form.slots()) != 0
 }
 
 impl Vectors for Avx512 {
@@ -169,6 +301,21 @@ impl Vectors for Avx512 {
     fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool {
         // SAFETY: AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
         unsafe { some_lane_is_zero(pair, lanes) }
+    }
+
+    #[inline(always)]
+    fn holds_narrow(self, key: &Approach<'_>) -> bool {
+        // SAFETY: the CPU has these features, as `self` proves.
+        unsafe { holds_narrow(key) }
+    }
+
+    #[inline(always)]
+    fn holds_wide(self, words: &Words, form: Form, at: [u64; 2], sought: [u64; 2]) -> bool {
+        if form.width() > SURE_BITS {
+            return form.holds_either(words, at, sought);
+        }
+        // SAFETY: the CPU has these features, as `self` proves.
+        unsafe { holds_wide(words, form, at, sought) }
     }
 
     #[inline(always)]

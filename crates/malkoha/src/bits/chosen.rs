@@ -11,6 +11,13 @@ use super::cpu::Vectors;
 /// A question to a `T` about one key. It is compiled for every CPU of the family and for those with AVX2; everything
 /// it calls is `#[inline(always)]`, as in a [`Work`](super::cpu::Work).
 pub(crate) trait Question<T> {
+    /// Whether the question gains from AVX-512, and is compiled for it too.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "other CPUs have one form of the code")
+    )]
+    const WIDE: bool = false;
+
     fn ask(of: &T, hash: KeyHash, vectors: impl Vectors) -> bool;
 }
 

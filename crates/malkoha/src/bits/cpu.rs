@@ -12,6 +12,8 @@ use super::chosen::{Chosen, Question};
 use super::drawn::{BlockTable, Blocks, NarrowBits, fold};
 use super::lanes::Lanes;
 use super::pair::Pair;
+use super::prefixes::{Approach, Form};
+use super::words::Words;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -25,6 +27,13 @@ pub trait Vectors: Copy {
 
     /// Returns whether a lane of either word is zero.
     fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool;
+
+    /// Returns whether a narrow slot matches a key at its two places.
+    fn holds_narrow(self, key: &Approach<'_>) -> bool;
+
+    /// Returns whether one of two places, which begin at these bits, has a slot that matches what is sought there.
+    fn holds_wide(self, words: &Words, form: Form, at: [u64; 2], sought: [u64; 2]) -> bool;
+
     /// Whether `missing_drawn` is faster for eight bits together than for one after the other.
     const DRAWS_TOGETHER: bool;
 
@@ -100,6 +109,16 @@ impl Vectors for Portable {
     #[inline(always)]
     fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool {
         pair.has_zero_lane(lanes)
+    }
+
+    #[inline(always)]
+    fn holds_narrow(self, key: &Approach<'_>) -> bool {
+        key.holds()
+    }
+
+    #[inline(always)]
+    fn holds_wide(self, words: &Words, form: Form, at: [u64; 2], sought: [u64; 2]) -> bool {
+        form.holds_either(words, at, sought)
     }
 
     #[inline(always)]
@@ -187,8 +206,15 @@ impl Cpu {
     /// Returns the function that answers a question on this CPU.
     pub(crate) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
         #[cfg(target_arch = "x86_64")]
-        if let Some(avx2) = self.avx2 {
-            return avx2.choose::<T, Q>();
+        {
+            if Q::WIDE
+                && let Some(avx512) = self.avx512
+            {
+                return avx512.choose::<T, Q>();
+            }
+            if let Some(avx2) = self.avx2 {
+                return avx2.choose::<T, Q>();
+            }
         }
         Chosen::any(ask_portably::<T, Q>)
     }
@@ -261,7 +287,6 @@ fn portable<W: Work>(work: W) -> W::Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::Words;
     use crate::bits::drawn::{BitTable, STEP, factors};
     use crate::key::draw::last_draw;
     use crate::key::mix;

@@ -17,6 +17,7 @@ pub(crate) mod lanes;
 #[cfg(test)]
 pub(crate) mod naive;
 pub(crate) mod pair;
+pub(crate) mod prefixes;
 pub(crate) mod words;
 
 pub(crate) use block::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};

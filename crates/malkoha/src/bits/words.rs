@@ -248,6 +248,24 @@ impl Words {
         fields
     }
 
+    /// Returns the `N` bytes from `byte` on, in native byte order, for vectors.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer has fewer.
+    #[inline(always)]
+    pub(super) fn window<const N: usize>(&self, byte: u64) -> &[u8; N] {
+        const { assert!(N >= LOAD_BYTES, "a window is at least a load") };
+        assert!(byte + ((N - LOAD_BYTES) as u64) < self.loads as u64, "a window is inside the buffer");
+        #[expect(clippy::cast_possible_truncation, reason = "below the number of bytes in memory")]
+        let byte = byte as usize;
+        // SAFETY: below `self.loads` is inside the buffer.
+        let from = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
+        // SAFETY: a load of `LOAD_BYTES` bytes may begin `N - LOAD_BYTES` bytes further on, as asserted, so `N` bytes
+        // are readable for as long as `self` is borrowed; they are initialised, and bytes need no alignment.
+        unsafe { &*from.cast::<[u8; N]>() }
+    }
+
     /// Reads the bytes from `byte` on as a little-endian number.
     ///
     /// # Safety

@@ -163,7 +163,7 @@ impl Wish {
                 layout.places = (slots - (l - 1)).max(2 * l);
                 layout.ring = self.ring(&mut layout);
             }
-            Kind::Bloom | Kind::Blocked(_) => unreachable!("Bloom kinds are planned by their own family"),
+            Kind::Elastic | Kind::Bloom | Kind::Blocked(_) => unreachable!("planned by their own family"),
         }
         layout.set_places(layout.places).ok_or(Error::TooLarge { keys: self.keys })?;
         Ok(layout)

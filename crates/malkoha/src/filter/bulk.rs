@@ -38,8 +38,9 @@ impl Filter {
         &mut self,
         store: impl FnOnce(&mut Self) -> Result<(), Full>,
     ) -> Result<(), Full> {
-        // Bloom kinds never refuse. An empty filter that has grown differs from a cleared one.
-        let restorable = !self.geometry.is_growing() && (self.is_empty() || self.geometry.kind().is_bloom());
+        // Bloom kinds never refuse. An empty chain that has grown differs from a cleared one.
+        let restorable =
+            self.geometry.growth().is_none() && (self.is_empty() || self.geometry.kind().is_bloom());
         let before = (!restorable).then(|| self.body.clone());
         store(self).inspect_err(|Full| {
             let failures = self.counters();

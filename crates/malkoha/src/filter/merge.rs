@@ -6,14 +6,23 @@
 //! take over each other's set bits.
 
 use super::{Body, Filter};
-use crate::engine::{Copied, MOST_COPIES};
+use crate::elastic::Elastic;
+use crate::engine::{Content, Copied, CuckooEngine, Engine, MOST_COPIES};
 use crate::error::{Error, Full};
 use crate::key::KeyFormat;
 use crate::plan::{Geometry, Layout};
 
+/// The highest rate that is promised.
+const HIGHEST_RATE: f64 = 1.0 - f64::EPSILON;
+
 impl Filter {
     /// Merges another filter into this one. Both must have the same layout and seed, and the same
     /// [key format](crate::Spec::key_format) if both declare one.
+    ///
+    /// [Growing](crate::Spec::growing) filters of cuckoo kinds can be merged whatever their sizes and rates; they need
+    /// only the same seed and the same number of value bits. The rates add up: the promised rate of the result
+    /// ([`geometry`](Self::geometry)) is the sum. So build filters that will be merged with a share of the rate that you
+    /// want in the end. Values and multiplicities are kept.
     ///
     /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key in both is
     /// then stored twice, and every stored copy can be removed. If some copies find no place, nothing
@@ -63,6 +72,14 @@ impl Filter {
 
     /// The key format of this filter and another combined; refuses one that cannot be merged with this one.
     pub(crate) fn check_equal(&self, other: &Self) -> Result<KeyFormat, Error> {
+        if let (Some(one), Some(two)) = (self.geometry().elastic(), other.geometry().elastic()) {
+            let differ = |what: &str, one: u64, other: u64| {
+                (one != other).then(|| format!("their {what} ({one} and {other})"))
+            };
+            let seeds = differ("seeds", self.geometry().seed(), other.geometry().seed());
+            let what = seeds.or_else(|| differ("value bits", one.value_bits.into(), two.value_bits.into()));
+            return what.map_or(united_format([self, other]), |what| Err(Error::Geometries { what }));
+        }
         if self.geometry().is_growing() || other.geometry().is_growing() {
             return Err(Error::Growing {
                 operation: "be merged into another, only put into one chain with it (merge_into_chain)",
@@ -76,6 +93,9 @@ impl Filter {
     /// Merges what another filter holds, or nothing at all.
     pub(crate) fn take_over(&mut self, other: &Self, which: Which) -> Result<(), Error> {
         let format = self.check_equal(other)?;
+        if self.elastic().is_some() {
+            return self.take_over_elastic(other, which, format);
+        }
         let (copies, room) = (self.len().saturating_add(other.len()), self.geometry().capacity());
         let others = match (&mut self.body, &other.body) {
             (Body::Bloom(_), Body::Bloom(_)) if copies > MOST_COPIES => {
@@ -106,6 +126,31 @@ impl Filter {
         };
         *self = before;
         Err(Error::MergeFull { copies, room, left_over })
+    }
+
+    /// Merges two growing filters.
+    fn take_over_elastic(&mut self, other: &Self, which: Which, format: KeyFormat) -> Result<(), Error> {
+        let others = other.elastic().expect("both are elastic");
+        let copies = self.len().saturating_add(other.len());
+        if copies > MOST_COPIES {
+            let room = MOST_COPIES - self.len();
+            return Err(Error::MergeFull { copies, room, left_over: copies - MOST_COPIES });
+        }
+        let mut merged = self.try_clone()?;
+        let valued = self.geometry.value_bits() > 0;
+        let wants = |elastic: &Elastic, hash, value: u16| match which {
+            Which::All => true,
+            Which::Unknown if valued => !elastic.values(hash).contains(&value),
+            Which::Unknown => !elastic.contains(hash),
+        };
+        let elastic = merged.elastic_mut().expect("a copy of an elastic filter");
+        let no_memory = |Full| Error::Allocation { bytes: others.bytes() as u64 };
+        elastic.take_over(others, wants).map_err(no_memory)?;
+        // Each of the two keeps its promise for its own keys, so together they keep the sum.
+        let rate = (self.geometry.rate() + other.geometry.rate()).min(HIGHEST_RATE);
+        merged.geometry = self.geometry.with_key_format(format).at_rate(rate);
+        *self = merged;
+        Ok(())
     }
 
     /// Copies of another filter beyond what this one takes reliably.

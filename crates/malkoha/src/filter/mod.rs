@@ -12,7 +12,7 @@ mod stats;
 mod values;
 
 pub(crate) use slices::ask_in_chunks;
-pub use stats::{Level, LinkStats, Stats};
+pub use stats::{GrowthStats, Level, LinkStats, Stats};
 
 use core::any::Any;
 use core::fmt;
@@ -20,6 +20,7 @@ use core::fmt;
 use chain::Chain;
 
 use crate::bits::Words;
+use crate::elastic::Elastic;
 use crate::engine::{BloomEngine, Counters, CuckooEngine, Engine, Fill, Inserted};
 use crate::error::{Error, Full};
 use crate::key::{Key, KeyFormat, KeyHasher};
@@ -90,6 +91,9 @@ impl Clone for Body {
 impl Filter {
     /// Creates an empty filter with this geometry.
     pub fn new(geometry: Geometry) -> Result<Self, Error> {
+        if let Some(layout) = geometry.elastic() {
+            return Ok(Self::around_elastic(geometry, Elastic::new(layout)?));
+        }
         if let Some(growth) = geometry.growth() {
             let chain = Chain::new(&geometry, growth)?;
             return Ok(Self::around(geometry, chain.into_body()));
@@ -107,6 +111,22 @@ impl Filter {
     /// The filter with this geometry and a body of that geometry.
     pub(crate) fn around(geometry: Geometry, body: Body) -> Self {
         Self { geometry, hasher: KeyHasher::new(geometry.seed()), body }
+    }
+
+    /// The filter with the geometry of this elastic one.
+    pub(crate) fn around_elastic(geometry: Geometry, elastic: Elastic) -> Self {
+        Self::around(geometry, Body::Cuckoo(Box::new(elastic)))
+    }
+
+    /// The regions of a filter of the kind [`Elastic`](crate::Kind::Elastic).
+    pub(crate) fn elastic(&self) -> Option<&Elastic> {
+        let engine: &dyn Any = self.engine();
+        engine.downcast_ref()
+    }
+
+    pub(crate) fn elastic_mut(&mut self) -> Option<&mut Elastic> {
+        let engine: &mut dyn Any = self.engine_mut();
+        engine.downcast_mut()
     }
 
     /// The filter, which does not grow, with this key format.
@@ -157,8 +177,11 @@ impl Filter {
         engine.downcast_ref::<Chain>().map_or(&[], Chain::links)
     }
 
-    /// A copy of a filter that does not grow, if the system has the memory.
+    /// A copy of a filter that is not a chain, if the system has the memory.
     pub(crate) fn try_clone(&self) -> Result<Self, Error> {
+        if let Some(elastic) = self.elastic() {
+            return Ok(Self::around_elastic(self.geometry, elastic.try_clone()?));
+        }
         let mut copy = Words::zeroed(self.geometry.table_bits().expect("a table in memory can be counted"))?;
         copy.copy_from_slice(self.engine().words());
         let mut copy = Self::in_words(self.geometry, copy)?;
@@ -260,16 +283,17 @@ impl Filter {
         Ok(self.bloom("be judged by its set bits")?.estimate_keys())
     }
 
-    /// Moves keys of a growing filter from newer tables to older ones where removals have left room, and
+    /// Moves keys of a [chain](Self::merge_into_chain) from newer tables to older ones where removals have left room, and
     /// frees tables that are then empty. Returns how many keys were moved. For other cuckoo filters there is
-    /// nothing to do; Bloom kinds do not support it.
+    /// nothing to do: those that grow give memory back by themselves. Bloom kinds do not support it.
     ///
     /// All keys are still found, and the rate stays below the promise: no table takes more keys than its
     /// share of the rate allows. Reads the newer tables, and needs 16 bytes for each key that can move.
     ///
     /// ```
-    /// let mut filter = malkoha::Spec::new(1000, 0.001).growing().build()?;
     /// let keys: Vec<u64> = (0..20_000).collect();
+    /// let first = malkoha::Spec::new(1000, 0.001).build()?;
+    /// let mut filter = first.merge_into_chain(&[])?;
     /// filter.insert_slice(&keys)?;
     /// let before = filter.stats().memory_bytes;
     /// filter.remove_slice(&keys[..15_000])?;
@@ -281,6 +305,22 @@ impl Filter {
     pub fn compact(&mut self) -> Result<u64, Error> {
         let engine: &mut dyn Any = self.cuckoo_mut("be compacted")?;
         Ok(engine.downcast_mut::<Chain>().map_or(0, Chain::compact))
+    }
+
+    /// How many stored copies have fingerprints of each length, as (bits, copies), for filters of the kind
+    /// [`Elastic`](crate::Kind::Elastic); empty for others. A fingerprint loses a bit whenever its region doubles, so the
+    /// lengths show the ages of the keys. Reads all tables.
+    ///
+    /// ```
+    /// let mut filter = malkoha::Spec::rate(0.001).build()?;
+    /// filter.insert_slice(&(0..100_000u64).collect::<Vec<_>>())?;
+    /// let lengths = filter.fingerprint_lengths();
+    /// assert!(lengths.iter().map(|(_, copies)| copies).sum::<u64>() >= 100_000);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fingerprint_lengths(&self) -> Vec<(u32, u64)> {
+        self.elastic().map_or_else(Vec::new, Elastic::lengths)
     }
 
     /// Removes all keys. A growing filter returns to its initial size.
@@ -332,6 +372,7 @@ impl PartialEq for Filter {
             && self.engine().words() == other.engine().words()
             && self.engine().stash_entries() == other.engine().stash_entries()
             && self.links() == other.links()
+            && self.elastic() == other.elastic()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::plan::{Geometry, Layout};
 pub(super) fn body(geometry: &Geometry, words: Words) -> Result<Body, Error> {
     Ok(match geometry.layout() {
         Layout::Cuckoo(layout) => Body::Cuckoo(cuckoo(layout, words)?),
+        Layout::Elastic(_) => return Err(Error::Growing { operation: "be made in one table" }),
         Layout::Bloom(layout) => Body::Bloom(Box::new(Bloom::in_words(layout, words))),
         Layout::Blocked(layout) => Body::Bloom(blocked(layout, words)?),
     })

@@ -1,8 +1,10 @@
 //! `Stats`: facts about a filter.
 
 use core::fmt;
+use core::time::Duration;
 
 use super::{Filter, chain};
+use crate::elastic::Elastic;
 use crate::engine::Counters;
 use crate::engine::saturating_sum;
 
@@ -86,10 +88,30 @@ pub struct Stats {
     /// Whether the filter takes more memory when no head-room is left, rather than refuse keys or exceed the
     /// promised rate: growing filters and sliding windows do.
     pub grows: bool,
-    /// The links of a growing filter, oldest first; empty for others. Such a filter has room until the system
+    /// The links of a chain, oldest first; empty for others. Such a filter has room until the system
     /// runs out of memory, or a hash out of bits for places and fingerprints. Its head-room is what its links
     /// can take before another one is added.
     pub links: Vec<LinkStats>,
+    /// How a filter of the kind [`Elastic`](crate::Kind::Elastic) has grown; `None` for others.
+    pub growth: Option<GrowthStats>,
+}
+
+/// How a filter has grown, region by region. Counts are those since the filter was made or read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GrowthStats {
+    /// The number of regions.
+    pub regions: u64,
+    /// How often a region was made larger.
+    pub steps: u64,
+    /// How often a region was made smaller.
+    pub shrinks: u64,
+    /// The longest time that a key had to wait for such a step.
+    pub longest_step: Duration,
+    /// Copies that have no slot: many copies of one key, or keys with chosen hashes.
+    pub overflow: u64,
+    /// The number of keys up to which the rate is promised.
+    pub promised_keys: u64,
 }
 
 /// Facts about one link of a growing filter.
@@ -129,8 +151,21 @@ impl Stats {
         } else {
             saturating_sum(parts.iter().map(|part| part.slots))
         };
+        let elastic = filter.elastic();
+        let slots = elastic.map_or(slots, Elastic::slots);
         let (items, stash_size) = (engine.len(), engine.stash_len() as u64);
-        let head_room = if parts.is_empty() {
+        let occupied = elastic.map_or(items - stash_size, Elastic::entries);
+        let growth = elastic.map(|elastic| GrowthStats {
+            regions: elastic.in_order().count() as u64,
+            steps: elastic.steps().grown,
+            shrinks: elastic.steps().shrunk,
+            longest_step: elastic.steps().longest,
+            overflow: elastic.overflow_len(),
+            promised_keys: elastic.layout().promised_keys(),
+        });
+        let head_room = if let Some(elastic) = elastic {
+            elastic.head_room()
+        } else if parts.is_empty() {
             geometry.capacity().saturating_sub(items)
         } else {
             saturating_sum(filter.links().iter().map(chain::room))
@@ -138,12 +173,12 @@ impl Stats {
         let rate =
             || match links.iter().map(|link| 1.0 - link.predicted_rate).reduce(|none, rate| none * rate) {
                 Some(none) => 1.0 - none,
-                None => geometry.predicted_rate(items),
+                None => elastic.map_or_else(|| geometry.predicted_rate(items), Elastic::rate),
             };
         Self {
             items,
             slots: fill.map_or(slots, |fill| fill.bits),
-            load: fill.map_or((items - stash_size) as f64 / slots as f64, |fill| fill.share()),
+            load: fill.map_or(occupied as f64 / slots as f64, |fill| fill.share()),
             threshold: geometry.threshold(),
             memory_bytes: engine.bytes() as u64,
             stash_size,
@@ -160,6 +195,7 @@ impl Stats {
             },
             grows: geometry.is_growing(),
             links,
+            growth,
         }
     }
 }
@@ -189,6 +225,7 @@ impl Stats {
             level: if newest.items > planned { Level::Full } else { Level::Room },
             grows: true,
             links: Vec::new(),
+            growth: None,
         }
     }
 }
@@ -204,6 +241,11 @@ impl fmt::Display for Stats {
         writeln!(f, "walk steps       {:.2} on average, {} at most", self.steps_mean, self.steps_max)?;
         writeln!(f, "predicted rate   {:.3e} of at most {:.3e}", self.predicted_rate, self.promised_rate)?;
         write!(f, "head-room        {} keys ({})", self.head_room, self.level)?;
+        if let Some(growth) = self.growth {
+            write!(f, "\nregions          {}, grown {} times, ", growth.regions, growth.steps)?;
+            write!(f, "shrunk {} times, {:?} at most", growth.shrinks, growth.longest_step)?;
+            write!(f, "\noverflow         {}", growth.overflow)?;
+        }
         for (number, link) in self.links.iter().enumerate() {
             let name = format!("link {}", number + 1);
             write!(f, "\n{name:<16} {} of {} keys, load {:.4}, ", link.items, link.keys, link.load)?;

@@ -11,7 +11,7 @@ use crate::kind::Kind;
 ///
 /// ```
 /// use malkoha::{Kind, Need};
-/// assert!(Kind::Sorted.meets(&[Need::Delete, Need::Grow]));
+/// assert!(Kind::Elastic.meets(&[Need::Delete, Need::Grow]));
 /// assert!(!Kind::Bloom.meets(&[Need::Delete]));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ impl Need {
     fn met_by(self, kind: Kind) -> bool {
         match self {
             Self::Delete | Self::Values => !kind.is_bloom(),
-            Self::Grow => kind.is_signed() || kind.is_bloom(),
+            Self::Grow => kind == Kind::Elastic || kind.is_bloom(),
             Self::Overfill => kind.is_bloom(),
         }
     }
@@ -58,17 +58,16 @@ impl fmt::Display for Need {
 }
 
 impl Kind {
-    /// Whether one filter of this kind can meet all of these needs. Filters with values do not grow.
+    /// Whether one filter of this kind can meet all of these needs.
     ///
     /// ```
     /// use malkoha::{Kind, Need};
-    /// assert!(Kind::Sorted.meets(&[Need::Grow]) && Kind::Sorted.meets(&[Need::Values]));
-    /// assert!(!Kind::Sorted.meets(&[Need::Grow, Need::Values]));
+    /// assert!(Kind::Sorted.meets(&[Need::Values]) && !Kind::Sorted.meets(&[Need::Grow]));
+    /// assert!(Kind::Elastic.meets(&[Need::Grow, Need::Values]));
     /// ```
     #[must_use]
     pub fn meets(self, needs: &[Need]) -> bool {
-        let growing_values = needs.contains(&Need::Grow) && needs.contains(&Need::Values);
-        !growing_values && needs.iter().all(|need| need.met_by(self))
+        needs.iter().all(|need| need.met_by(self))
     }
 }
 
@@ -103,7 +102,7 @@ pub enum Reason {
 const ONE_CHOICE_FROM: f64 = 1.0 / 128.0;
 
 impl Spec {
-    /// Plans this spec for all [usual kinds](Kind::USUAL) and recommends one that meets the needs: the one
+    /// Plans this spec for all [usual kinds](Kind::USUAL) and [`Kind::Elastic`], and recommends one that meets the needs: the one
     /// with the least memory, the lowest rate or the most keys, whichever was not given. For filters that may
     /// be overfilled, it weighs memory against cache lines. Allocates no filter.
     ///
@@ -123,7 +122,7 @@ impl Spec {
     /// ```
     pub fn recommend(&self, needs: &[Need]) -> Result<Option<Advice>, Error> {
         let (mut offers, mut refusal) = (Vec::new(), None);
-        for &kind in Kind::USUAL {
+        for &kind in Kind::USUAL.iter().chain(&[Kind::Elastic]) {
             match self.kind(kind).plan() {
                 Ok(geometry) => offers.push(geometry),
                 Err(error) => refusal = Some(error),
@@ -139,7 +138,7 @@ impl Spec {
     /// The best of these offers in whatever was not given.
     fn best(&self, offers: Vec<Geometry>) -> Option<Advice> {
         let (reason, cost): (_, fn(&Geometry) -> f64) = match self.given {
-            Given::KeysAndRate(..) => (Reason::FewestBits, Geometry::bits_per_key),
+            Given::Rate(..) | Given::KeysAndRate(..) => (Reason::FewestBits, Geometry::bits_per_key),
             Given::KeysAndMemory(..) => (Reason::LowestRate, Geometry::rate),
             Given::RateAndMemory(..) => (Reason::MostKeys, |offer| -(offer.keys() as f64)),
         };
@@ -179,23 +178,26 @@ mod tests {
         assert_eq!(kind(0.001, &[Need::Overfill]), Some(Kind::Blocked(2)));
         assert_eq!(kind(0.01, &[Need::Overfill, Need::Grow]), Some(Kind::Blocked(1)));
         assert_eq!(kind(0.001, &[Need::Values]), Some(Kind::Sorted));
-        assert_eq!(kind(0.001, &[Need::Grow, Need::Values]), None);
-        assert_eq!(kind(0.001, &[Need::Delete, Need::Grow]), Some(Kind::Sorted));
+        assert_eq!(kind(0.001, &[Need::Grow, Need::Values]), Some(Kind::Elastic));
+        assert_eq!(kind(0.001, &[Need::Delete, Need::Grow]), Some(Kind::Elastic));
         assert_eq!(kind(0.001, &[Need::Delete, Need::Overfill]), None);
     }
 
     #[test]
     fn what_kinds_are_said_to_do_is_what_they_do() {
-        for kind in Kind::all() {
+        for kind in Kind::all().chain([Kind::Elastic]) {
             let spec = Spec::new(1000, 0.001).kind(kind);
             assert_eq!(spec.values(4).build().is_ok(), kind.meets(&[Need::Values]), "{kind}: values");
-            assert_eq!(spec.growing().build().is_ok(), kind.meets(&[Need::Grow]), "{kind}: grow");
-            assert!(spec.growing().values(4).build().is_err(), "{kind}: both");
+            let growing = spec.growing().build().is_ok_and(|filter| filter.geometry().kind() == kind);
+            assert_eq!(growing, kind.meets(&[Need::Grow]), "{kind}: grow");
+            let both = spec.growing().values(4).build().is_ok_and(|filter| filter.geometry().kind() == kind);
+            assert_eq!(both, kind.meets(&[Need::Grow, Need::Values]), "{kind}: both");
             let mut filter = spec.build().unwrap();
             filter.insert("owl").unwrap();
             assert_eq!(filter.remove("owl").is_ok(), kind.meets(&[Need::Delete]), "{kind}: delete");
             let overfilled = (0..10_000u64).all(|key| filter.insert(&key).is_ok());
-            assert_eq!(overfilled, kind.meets(&[Need::Overfill]), "{kind}: overfill");
+            let takes_more = kind.meets(&[Need::Overfill]) || kind.meets(&[Need::Grow]);
+            assert_eq!(overfilled, takes_more, "{kind}: overfill");
         }
     }
 

@@ -3,6 +3,7 @@
 use super::growth::{Growth, share};
 use crate::bloom::{BlockedLayout, BloomLayout};
 use crate::cuckoo::CuckooLayout;
+use crate::elastic::ElasticLayout;
 use crate::key::KeyFormat;
 use crate::kind::Kind;
 use crate::theory;
@@ -34,6 +35,8 @@ pub struct Geometry {
 pub enum Layout {
     /// A table of tags.
     Cuckoo(CuckooLayout),
+    /// Regions of tags that grow.
+    Elastic(ElasticLayout),
     /// Bits.
     Bloom(BloomLayout),
     /// Blocks of bits.
@@ -87,7 +90,12 @@ impl Geometry {
     /// memory are then those it begins with, and the rate is promised for any number of keys.
     #[must_use]
     pub fn is_growing(&self) -> bool {
-        self.growth.is_some()
+        self.growth.is_some() || self.elastic().is_some()
+    }
+
+    /// The same geometry at this promised rate.
+    pub(crate) fn at_rate(self, rate: f64) -> Self {
+        Self { rate, ..self }
     }
 
     /// The kind of filter.
@@ -95,12 +103,13 @@ impl Geometry {
     pub fn kind(&self) -> Kind {
         match self.layout {
             Layout::Cuckoo(layout) => layout.kind,
+            Layout::Elastic(_) => Kind::Elastic,
             Layout::Bloom(_) => Kind::Bloom,
             Layout::Blocked(layout) => Kind::Blocked(layout.choices),
         }
     }
 
-    /// The number of keys it is planned for.
+    /// The number of keys it is planned for; a growing filter begins with room for about as many.
     #[must_use]
     pub fn keys(&self) -> u64 {
         self.keys
@@ -139,6 +148,15 @@ impl Geometry {
         }
     }
 
+    /// The layout of the regions, for filters of the kind [`Elastic`](Kind::Elastic).
+    #[must_use]
+    pub fn elastic(&self) -> Option<&ElasticLayout> {
+        match &self.layout {
+            Layout::Elastic(layout) => Some(layout),
+            _ => None,
+        }
+    }
+
     /// The layout of the table, for plain Bloom filters.
     #[must_use]
     pub fn bloom(&self) -> Option<&BloomLayout> {
@@ -160,23 +178,29 @@ impl Geometry {
     /// Bits of the value beside each key; 0 if there is none.
     #[must_use]
     pub fn value_bits(&self) -> u32 {
-        self.cuckoo().map_or(0, CuckooLayout::value_bits)
+        match &self.layout {
+            Layout::Cuckoo(layout) => layout.value_bits(),
+            Layout::Elastic(layout) => layout.value_bits,
+            _ => 0,
+        }
     }
 
-    /// Bytes of memory: the table as allocated.
+    /// Bytes of memory: the table as allocated; for growing filters, those that it begins with.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self.layout {
             Layout::Cuckoo(layout) => layout.bytes(),
+            Layout::Elastic(layout) => layout.first_bytes(),
             Layout::Bloom(layout) => layout.bytes(),
             Layout::Blocked(layout) => layout.bytes(),
         }
     }
 
-    /// Bits of the table, or `None` if there are too many to count.
+    /// Bits of the table, or `None` if there are too many to count, or no single table.
     pub(crate) fn table_bits(&self) -> Option<u64> {
         match self.layout {
             Layout::Cuckoo(layout) => layout.table_bits(),
+            Layout::Elastic(_) => None,
             Layout::Bloom(layout) => Some(layout.bits).filter(|bits| *bits < u64::MAX / 2),
             Layout::Blocked(layout) => layout.table_bits(),
         }
@@ -193,6 +217,7 @@ impl Geometry {
     pub fn load(&self) -> f64 {
         match self.layout {
             Layout::Cuckoo(layout) => self.keys as f64 / layout.slots as f64,
+            Layout::Elastic(layout) => self.keys as f64 / layout.first_slots(),
             Layout::Bloom(layout) => layout.fill(self.keys),
             Layout::Blocked(layout) => layout.fill(self.keys),
         }
@@ -205,10 +230,15 @@ impl Geometry {
     }
 
     /// The number of keys that it takes reliably, which may be more than planned: up to 0.98 of the
-    /// threshold, or in general [`theory::planned_load`]; for Bloom kinds, the planned number.
+    /// threshold, or in general [`theory::planned_load`]; for Bloom kinds, the planned number; for the kind
+    /// [`Elastic`](Kind::Elastic), the number up to which the rate is promised.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        let Layout::Cuckoo(layout) = self.layout else { return self.keys };
+        let layout = match self.layout {
+            Layout::Cuckoo(layout) => layout,
+            Layout::Elastic(layout) => return layout.promised_keys().max(self.keys),
+            _ => return self.keys,
+        };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fewer than the slots")]
         let reliable = (layout.slots as f64 * theory::planned_load(layout.kind)) as u64;
         reliable.max(self.keys)
@@ -223,6 +253,7 @@ impl Geometry {
         }
         match self.layout {
             Layout::Cuckoo(layout) => layout.rate(n),
+            Layout::Elastic(layout) => layout.predicted_rate(n),
             Layout::Bloom(layout) => layout.rate(n),
             Layout::Blocked(layout) => layout.rate(n),
         }
@@ -252,6 +283,11 @@ impl Geometry {
                     ((begin + slot_bits * slots - 1.0) / LINE_BITS).floor() + 1.0
                 };
                 2.0 * (0..512).map(lines).sum::<f64>() / 512.0
+            }
+            Layout::Elastic(layout) => {
+                // A place of five or six slots, at any bit.
+                let bits = f64::from(layout.tag_bits(layout.first(0).0) + layout.value_bits) * 5.5;
+                2.0 * (1.0 + (bits - 1.0) / LINE_BITS)
             }
             Layout::Bloom(layout) => {
                 // The first bit is always read, another one if all before it are set.

@@ -71,6 +71,7 @@ impl Growth {
                     bits += 1;
                 }
             }
+            Layout::Elastic(_) => return Err(Error::TooLarge { keys }),
             Layout::Bloom(_) => (keys, Layout::Bloom(PlainWish::at_rate(keys, rate)?)),
             Layout::Blocked(last) => {
                 let wish = BlockedWish { choices: last.choices, pattern: last.pattern, cost: last.cost };
@@ -119,7 +120,7 @@ mod tests {
         for kind in kinds {
             for keys in [1, 7, 1000, 123_456] {
                 for rate in [0.3, 0.01, 1e-6] {
-                    let chain = Spec::new(keys, rate).kind(kind).growing().plan().unwrap();
+                    let chain = Spec::new(keys, rate).kind(kind).plan_chain().unwrap();
                     let growth = chain.growth().unwrap();
                     let mut last = chain.first_link();
                     let mut number = 0;

@@ -2,6 +2,7 @@
 
 use crate::bloom::{self, BlockedWish, Cost, PlainWish};
 use crate::cuckoo::{Offsets, Wish};
+use crate::elastic::ElasticLayout;
 use crate::error::Error;
 use crate::key::KeyFormat;
 use crate::kind::{Kind, Pattern};
@@ -11,9 +12,16 @@ use crate::theory::search::most;
 use super::geometry::{Geometry, Layout};
 use super::growth::{Growth, share};
 
-/// Two of keys, rate and memory; the third follows.
+/// The keys that the first link of a chain has room for, if their number is unknown.
+const FIRST_LINK: u64 = 1000;
+
+/// The keys that a growing filter begins with room for, if their number is unknown.
+const FIRST_KEYS: u64 = 1;
+
+/// Two of keys, rate and memory; the third follows. Or a rate alone, for any number of keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Given {
+    Rate(f64),
     KeysAndRate(u64, f64),
     KeysAndMemory(u64, u64),
     RateAndMemory(f64, u64),
@@ -48,6 +56,7 @@ pub struct Spec {
     max_steps: u32,
     pub(crate) threads: usize,
     pub(crate) growing: bool,
+    most_keys: Option<u64>,
     pattern: Option<Pattern>,
     cost: Option<Cost>,
     value_bits: Option<u32>,
@@ -80,6 +89,23 @@ impl Spec {
     /// of any size. If fast lookups matter more than 2 % of memory, take [`Kind::Windowed`]`(2)`.
     pub fn new(keys: u64, rate: f64) -> Self {
         Self::with(Given::KeysAndRate(keys, rate))
+    }
+
+    /// A filter for any number of keys with at most this rate of false positives. It begins with a few hundred bytes
+    /// and [grows](Self::growing).
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let mut filter = Spec::rate(0.001).build()?;
+    /// for key in 0..20_000u64 {
+    ///     filter.insert(&key)?;
+    /// }
+    /// assert!((0..20_000u64).all(|key| filter.contains(&key)));
+    /// assert!(filter.stats().predicted_rate <= 0.001);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn rate(rate: f64) -> Self {
+        Self { kind: Kind::Elastic, growing: true, ..Self::with(Given::Rate(rate)) }
     }
 
     /// The filter with the lowest rate that holds `keys` keys in `bytes` bytes.
@@ -121,6 +147,7 @@ impl Spec {
             max_steps: Self::DEFAULT_MAX_STEPS,
             threads: 1,
             growing: false,
+            most_keys: None,
             pattern: None,
             cost: None,
             value_bits: None,
@@ -216,7 +243,7 @@ impl Spec {
 
     /// Stores a value of 1 to 16 bits beside every key: [`Filter::insert_value`](crate::Filter::insert_value)
     /// stores it, [`Filter::get`](crate::Filter::get) returns it. Every cuckoo kind can have values, which
-    /// cost exactly that many bits per slot; the rate stays the same. Growing filters have none.
+    /// cost exactly that many bits per slot; the rate stays the same.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -230,31 +257,49 @@ impl Spec {
         self
     }
 
-    /// Makes the filter grow: when the planned keys are stored, a larger table is added, and so on. The rate
-    /// is promised for any number of keys, so later tables have longer fingerprints; lookups search all
-    /// tables. For [`Kind::Flexible`], [`Kind::Windowed`] and [`Kind::Sorted`], which can still remove keys,
-    /// and for Bloom kinds. With [`keys_in_memory`](Self::keys_in_memory) the memory is that of the first
-    /// table.
+    /// Makes the filter grow when it has more keys than planned, so that no key is ever refused while the system has
+    /// memory. The rate is promised for any number of keys up to [`ElasticLayout::promised_keys`], which is more than
+    /// 10^12 at a rate of 0.1 %.
     ///
-    /// `docs/DESIGN.md`, "Growth", explains what this costs and when to rebuild instead. In short: a filter
-    /// planned for the right number of keys is smaller and faster. After growing a thousandfold, a key costs
-    /// about eight bits more and a lookup searches ten tables, most of them small enough for the cache.
+    /// A growing filter has the kind [`Kind::Elastic`], which can remove, carry [values](Self::values), and be merged
+    /// with any other of the same seed and values. It grows in small steps, each of one region, and gives memory back
+    /// when keys are removed. Growth has a price: `docs/DESIGN.md`, "Growth", has the numbers. At a rate of 0.1 % a key
+    /// takes about 20 bits, where a filter planned for the right number of keys takes 12.5. [`most_keys`](Self::most_keys)
+    /// lowers the price.
+    ///
+    /// Bloom kinds grow too, by adding larger and larger tables, all of which a lookup searches.
     ///
     /// ```
-    /// use malkoha::Spec;
+    /// use malkoha::{Kind, Spec};
     /// let mut filter = Spec::new(1000, 0.001).growing().build()?;
     /// for key in 0..20_000u64 {
     ///     filter.insert(&key)?;
     /// }
     /// assert!((0..20_000u64).all(|key| filter.contains(&key)));
     /// assert!(filter.remove(&7u64)?);
-    /// assert_eq!(filter.stats().links.len(), 5);
+    /// assert_eq!(filter.geometry().kind(), Kind::Elastic);
     /// assert!(filter.stats().predicted_rate <= 0.001);
     /// # Ok::<(), malkoha::Error>(())
     /// ```
+    ///
+    /// [`ElasticLayout::promised_keys`]: crate::ElasticLayout::promised_keys
     pub fn growing(mut self) -> Self {
         self.growing = true;
         self
+    }
+
+    /// Makes the filter [grow](Self::growing), with a rate that is promised for at most this many keys. It takes more,
+    /// at a higher rate. Fingerprints can then be shorter.
+    ///
+    /// ```
+    /// use malkoha::Spec;
+    /// let bits = |spec: Spec| spec.plan().map(|geometry| geometry.elastic().unwrap().fingerprint_bits(8));
+    /// assert!(bits(Spec::rate(0.001).most_keys(1_000_000))? < bits(Spec::rate(0.001))?);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn most_keys(mut self, keys: u64) -> Self {
+        self.most_keys = Some(keys);
+        self.growing()
     }
 
     /// Sets how the bits of a key are distributed in its block, for [`Kind::Blocked`]. The default is random.
@@ -286,8 +331,8 @@ impl Spec {
         {
             return Err(Error::WordLength { got: k, most: KeyFormat::MOST_K });
         }
-        if self.growing {
-            return self.plan_growing();
+        if self.growing || self.kind == Kind::Elastic {
+            return if self.kind.is_bloom() { self.plan_chain() } else { self.plan_elastic() };
         }
         if self.kind.is_bloom() {
             return self.plan_bloom();
@@ -300,6 +345,7 @@ impl Spec {
                 let layout = wish.in_memory(bytes)?;
                 (keys, wish.rate(&layout), layout)
             }
+            Given::Rate(_) => return Err(Error::NoKeys),
             Given::RateAndMemory(rate, bytes) => {
                 check_rate(rate)?;
                 let fits =
@@ -319,11 +365,60 @@ impl Spec {
         Geometry::new(keys, rate, self.seed, layout).with_key_format(self.key_format)
     }
 
-    /// The geometry that a growing filter begins with.
-    fn plan_growing(&self) -> Result<Geometry, Error> {
+    /// The geometry that a growing filter of a cuckoo kind begins with.
+    fn plan_elastic(&self) -> Result<Geometry, Error> {
+        let refuse = |what| Err(Error::Option { kind: self.kind, what });
+        if !matches!(self.kind, Kind::Sorted | Kind::Elastic) {
+            return refuse("growing filters have a kind of their own, elastic; do not set another");
+        }
+        if self.load.is_some() || self.dense || self.offsets != Offsets::default() {
+            return refuse("growing filters choose their load and their offsets");
+        }
+        if self.stash.is_some() || self.max_steps != Self::DEFAULT_MAX_STEPS {
+            return refuse(
+                "growing filters always have room; they have no stash, and walks of a fixed length",
+            );
+        }
+        if self.pattern.is_some() || self.cost.is_some() {
+            return refuse("only blocked Bloom filters have patterns and costs");
+        }
+        let value_bits = self.checked_value_bits()?;
+        let layout = |rate, keys| ElasticLayout::new(check_rate(rate)?, keys, self.most_keys, value_bits);
+        let (keys, rate, layout) = match self.given {
+            Given::Rate(rate) => (FIRST_KEYS, rate, layout(rate, FIRST_KEYS)?),
+            Given::KeysAndRate(0, _) => return Err(Error::NoKeys),
+            Given::KeysAndRate(keys, rate) => (keys, rate, layout(rate, keys)?),
+            Given::KeysAndMemory(..) => {
+                return refuse("the memory of a growing filter is not fixed; give it a rate");
+            }
+            Given::RateAndMemory(rate, bytes) => {
+                let fits = |keys| layout(rate, keys).ok().filter(|layout| layout.first_bytes() <= bytes);
+                let keys = most(|keys| fits(keys).is_some());
+                let Some(layout) = fits(keys) else {
+                    return Err(Error::Memory { bytes, least: layout(rate, FIRST_KEYS)?.first_bytes() });
+                };
+                (keys, rate, layout)
+            }
+        };
+        Ok(self.geometry(keys, rate, Layout::Elastic(layout)))
+    }
+
+    /// The bits of values, which must be possible.
+    fn checked_value_bits(&self) -> Result<u32, Error> {
+        match self.value_bits {
+            None => Ok(0),
+            Some(bits @ 1..=Self::MOST_VALUE_BITS) => Ok(bits),
+            Some(got) => Err(Error::ValueBits { got }),
+        }
+    }
+
+    /// The geometry that a chain of tables begins with.
+    pub(crate) fn plan_chain(&self) -> Result<Geometry, Error> {
         let refuse = |what| Err(Error::Option { kind: self.kind, what });
         if !self.kind.is_signed() && !self.kind.is_bloom() {
-            return refuse("only flexible, windowed, sorted and Bloom filters grow without losing keys");
+            return refuse(
+                "only flexible, windowed, sorted and Bloom filters make a chain without losing keys",
+            );
         }
         if matches!(self.offsets, Offsets::Near(_)) {
             return refuse(
@@ -331,10 +426,11 @@ impl Spec {
             );
         }
         if self.value_bits.is_some() {
-            return refuse("filters with values do not grow; plan for all keys");
+            return refuse("only a growing filter of the kind elastic has values");
         }
         let part = |rate| check_rate(rate).map(|rate| rate * share(0));
         let given = match self.given {
+            Given::Rate(rate) => Given::KeysAndRate(FIRST_LINK, part(rate)?),
             Given::KeysAndRate(keys, rate) => Given::KeysAndRate(keys, part(rate)?),
             Given::KeysAndMemory(..) => self.given,
             Given::RateAndMemory(rate, bytes) => Given::RateAndMemory(part(rate)?, bytes),
@@ -361,6 +457,7 @@ impl Spec {
 
     fn plan_plain(&self) -> Result<(u64, f64, Layout), Error> {
         Ok(match self.given {
+            Given::Rate(_) => return Err(Error::NoKeys),
             Given::KeysAndRate(keys, rate) => {
                 (keys, check_rate(rate)?, Layout::Bloom(PlainWish::at_rate(keys, rate)?))
             }
@@ -383,6 +480,7 @@ impl Spec {
 
     fn plan_blocked(&self, wish: BlockedWish) -> Result<(u64, f64, Layout), Error> {
         Ok(match self.given {
+            Given::Rate(_) => return Err(Error::NoKeys),
             Given::KeysAndRate(keys, rate) => {
                 (keys, check_rate(rate)?, Layout::Blocked(wish.at_rate(keys, rate)?))
             }
@@ -458,11 +556,7 @@ impl Spec {
         if stash > Self::MOST_STASH {
             return refuse("a stash takes at most 65,536 keys; build a larger filter instead");
         }
-        let value_bits = match self.value_bits {
-            None => 0,
-            Some(bits @ 1..=Self::MOST_VALUE_BITS) => bits,
-            Some(got) => return Err(Error::ValueBits { got }),
-        };
+        let value_bits = self.checked_value_bits()?;
         let Self { kind, offsets, max_steps, shards, .. } = *self;
         Ok(move |keys| match keys {
             0 => Err(Error::NoKeys),

@@ -250,6 +250,7 @@ impl Sharded {
             level: if refusing { Level::Full } else { Level::of(items, capacity, stash_size) },
             grows: false,
             links: Vec::new(),
+            growth: None,
         }
     }
 

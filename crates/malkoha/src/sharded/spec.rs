@@ -3,6 +3,7 @@
 use crate::bloom;
 use crate::error::{Error, Full};
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::plan::{Given, Spec};
 use crate::theory::search::most;
 
@@ -61,7 +62,7 @@ impl ShardedSpec {
         if !(1..=MOST_SHARDS).contains(&shards) {
             return Err(Error::Shards { got: shards, most: MOST_SHARDS });
         }
-        if spec.growing {
+        if spec.growing || spec.kind == Kind::Elastic {
             let what = "shards do not grow; plan for the keys that will come";
             return Err(Error::Option { kind: spec.kind, what });
         }
@@ -70,6 +71,7 @@ impl ShardedSpec {
         let mut one = spec;
         one.shards = shards;
         one.given = match spec.given {
+            Given::Rate(_) => return Err(Error::NoKeys),
             Given::KeysAndRate(keys, rate) => Given::KeysAndRate(each(keys), rate),
             Given::KeysAndMemory(keys, bytes) => Given::KeysAndMemory(each(keys), bytes / count),
             Given::RateAndMemory(rate, bytes) => Given::RateAndMemory(rate, bytes / count),
@@ -86,7 +88,7 @@ impl ShardedSpec {
         })?;
         let keys = match spec.given {
             Given::KeysAndRate(keys, _) | Given::KeysAndMemory(keys, _) => keys,
-            Given::RateAndMemory(..) => most(|keys| each(keys) <= shard.keys()),
+            Given::Rate(_) | Given::RateAndMemory(..) => most(|keys| each(keys) <= shard.keys()),
         };
         let rate = shard.rate();
         if spec.kind.is_bloom() && !matches!(spec.given, Given::KeysAndMemory(..)) {

@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn grown(spec: Spec) -> Filter {
-        let mut filter = spec.growing().build().unwrap();
+        let mut filter = Filter::new(spec.plan_chain().unwrap()).unwrap();
         for key in 0..1000u64 {
             filter.insert(&key).unwrap();
         }

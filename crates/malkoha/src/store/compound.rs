@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::key::KeyFormat;
 
 use super::format::{Form, LINE_BYTES, MAGIC, field, version_of};
 use super::record;
@@ -39,7 +38,7 @@ pub(crate) fn part_offsets(numbers: &[u64], parts: &[Filter]) -> Vec<u64> {
 
 /// The version of an outline: the highest of its records.
 fn version<'a>(parts: impl Iterator<Item = &'a Filter>) -> u32 {
-    parts.map(|part| version_of(part.geometry().key_format())).max().unwrap_or(version_of(KeyFormat::Any))
+    parts.map(|part| version_of(part.geometry())).max().unwrap_or(1)
 }
 
 /// Writes a compound of several filters. What the numbers mean is up to the form.
@@ -86,7 +85,6 @@ pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u6
     let mut filters: Vec<Filter> = Vec::new();
     for _ in 0..parts {
         let record = input.offset();
-        input.expect(Form::Single)?;
         let filter = record::read(input)?;
         let (format, first) = (filter.geometry().key_format(), filters.first().unwrap_or(&filter).geometry());
         if format != first.key_format() {

@@ -1,17 +1,20 @@
 //! Where everything is in a file. `docs/FORMAT.md` alone explains what it means.
 
 use crate::key::KeyFormat;
+use crate::plan::Geometry;
 
 /// The first eight bytes of every file. The first of them is not text in any common encoding.
 pub(super) const MAGIC: [u8; 8] = *b"\x89malkoha";
 
-/// The newest version of the format, and the newest that this crate reads. It added the key format.
-pub(super) const NEWEST_VERSION: u32 = 2;
+/// The newest version of the format, and the newest that this crate reads. Version 2 added the key format, and version 3
+/// elastic filters.
+pub(super) const NEWEST_VERSION: u32 = 3;
 
-/// The lowest version that can record this key format. It is the version written, so that older programs can
+/// The lowest version that can record a filter of this geometry. It is the version written, so that older programs can
 /// read all files that need nothing new.
-pub(super) const fn version_of(format: KeyFormat) -> u32 {
-    match format {
+pub(super) fn version_of(geometry: &Geometry) -> u32 {
+    match geometry.key_format() {
+        _ if geometry.elastic().is_some() => 3,
         KeyFormat::Any => 1,
         _ => 2,
     }
@@ -43,10 +46,12 @@ pub(crate) enum Form {
     Generations = 2,
     /// A filter for many threads, shard by shard.
     Sharded = 3,
+    /// A filter that grows, region by region.
+    Elastic = 4,
 }
 
 impl Form {
-    const ALL: [Self; 4] = [Self::Single, Self::Chain, Self::Generations, Self::Sharded];
+    const ALL: [Self; 5] = [Self::Single, Self::Chain, Self::Generations, Self::Sharded, Self::Elastic];
 
     /// The form with a number, if there is one.
     pub(super) fn from_number(number: u32) -> Option<Self> {
@@ -57,9 +62,10 @@ impl Form {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Single => "one filter",
-            Self::Chain => "a growing filter",
+            Self::Chain => "a chain of filters",
             Self::Generations => "the generations of a sliding window",
             Self::Sharded => "a sharded filter",
+            Self::Elastic => "a growing filter",
         }
     }
 }
@@ -125,6 +131,10 @@ pub(super) mod field {
         PATTERN = "pattern" at 272;
         COST = "cost" at 280;
         COST_PARAMETER = "cost parameter" at 288;
+
+        LAST_LEVEL = "last level" at 320;
+        REGIONS = "regions" at 328;
+        LENGTHS = "fingerprint lengths" at 336;
     }
 }
 
@@ -143,6 +153,6 @@ mod tests {
         for form in Form::ALL {
             assert_eq!(Form::from_number(form as u32), Some(form));
         }
-        assert_eq!(Form::from_number(4), None);
+        assert_eq!(Form::from_number(5), None);
     }
 }

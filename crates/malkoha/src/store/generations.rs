@@ -9,11 +9,18 @@ use crate::store::{self, Form, Input};
 
 use super::chain;
 use crate::generations::{Clock, Generations, MOST_GENERATIONS};
-use crate::plan::Growth;
 
 /// The count of numbers before the numbers of links: load, offsets, ticks, whether the time is known, and when
 /// the newest generation began.
 const FIRST_COUNT: usize = 5;
+
+/// The first two numbers of a window whose generations are elastic filters, not chains.
+const ELASTIC: [u64; 2] = [0, 2];
+
+/// The parts of a generation: the links of a chain, or an elastic filter.
+fn parts_of(generation: &Filter) -> &[Filter] {
+    if generation.elastic().is_some() { core::slice::from_ref(generation) } else { generation.links() }
+}
 
 impl Generations {
     /// Writes the window to a file, as [`Filter::save`] writes a filter.
@@ -50,22 +57,18 @@ impl Generations {
         store::from_bytes(bytes, Self::read)
     }
 
-    fn growth(&self) -> &Growth {
-        self.geometry.growth().expect("generations grow")
-    }
-
     fn numbers(&self) -> Vec<u64> {
-        let [load, offsets] = chain::numbers(self.growth());
+        let [load, offsets] = self.geometry.growth().map_or(ELASTIC, chain::numbers);
         let clock = self.clock.unwrap_or(Clock { ticks: 0, began: None });
         let told = u64::from(clock.began.is_some());
         let mut numbers = vec![load, offsets, clock.ticks, told, clock.began.unwrap_or(0)];
-        numbers.extend(self.filters.iter().map(|generation| generation.links().len() as u64));
+        numbers.extend(self.filters.iter().map(|generation| parts_of(generation).len() as u64));
         numbers
     }
 
-    /// The links of all generations: the newest generation first, and within each the oldest link first.
+    /// The parts of all generations: the newest generation first, and within each the oldest link first.
     fn links(&self) -> Vec<&Filter> {
-        self.filters.iter().flat_map(Filter::links).collect()
+        self.filters.iter().flat_map(parts_of).collect()
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -100,7 +103,13 @@ impl Generations {
                 return Err(store::bad_number(index, what));
             };
             let others = rest.split_off(count);
-            let generation = chain::from_links([load, offsets], rest, &begins[first..])?;
+            let generation = match <[Filter; 1]>::try_from(rest) {
+                Ok([elastic]) if [load, offsets] == ELASTIC && elastic.geometry().elastic().is_some() => {
+                    elastic
+                }
+                Ok(one) => chain::from_links([load, offsets], one.into(), &begins[first..])?,
+                Err(links) => chain::from_links([load, offsets], links, &begins[first..])?,
+            };
             if generations.first().is_some_and(|newest| newest.geometry() != generation.geometry()) {
                 let what = "a generation differs from the newest in its plan or seed";
                 return Err(Error::corrupt("link", begins[first], what));

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 
 use crate::bloom::{BlockedLayout, BloomLayout, Cost, MOST_BLOOM_KEYS};
 use crate::cuckoo::{CuckooLayout, MOST_SUBTABLE_BITS, Offsets, Ring};
+use crate::elastic::{ElasticLayout, GROUPS, LEVELS};
 use crate::engine::MOST_COPIES;
 use crate::error::Error;
 use crate::key::{KeyFormat, KeyHasher};
@@ -24,8 +25,10 @@ pub(super) struct Header {
     pub(super) geometry: Geometry,
     /// Stored copies of keys.
     pub(super) copies: u64,
-    /// How many of these are in the stash.
+    /// How many of these are in the stash; for elastic filters, entries in the overflow.
     pub(super) stashed: u64,
+    /// The regions of an elastic filter; 0 for others.
+    pub(super) regions: u64,
 }
 
 impl Header {
@@ -66,11 +69,23 @@ impl Header {
         set(field::RATE, geometry.rate().to_bits());
         set(field::COPIES, self.copies);
         set(field::STASHED, self.stashed);
-        set(field::TABLE_BYTES, geometry.bytes());
         let (format, word_length) = format_number(geometry.key_format());
         set(field::KEY_FORMAT, format);
         set(field::WORD_LENGTH, u64::from(word_length));
+        if !matches!(geometry.layout(), Layout::Elastic(_)) {
+            set(field::TABLE_BYTES, geometry.bytes());
+        }
+        let mut form = Form::Single;
         match *geometry.layout() {
+            Layout::Elastic(layout) => {
+                form = Form::Elastic;
+                set(field::VALUE_BITS, u64::from(layout.value_bits));
+                set(field::LAST_LEVEL, u64::from(layout.last_level));
+                set(field::REGIONS, self.regions);
+                for (i, eight) in layout.bits.as_chunks().0.iter().enumerate() {
+                    numbers[field::LENGTHS.index() + i] = u64::from_le_bytes(*eight);
+                }
+            }
             Layout::Cuckoo(layout) => {
                 set(field::PLACES, layout.places);
                 set(field::SLOTS, layout.slots);
@@ -101,7 +116,7 @@ impl Header {
             }
         }
         numbers[0] = u64::from_le_bytes(MAGIC);
-        numbers[1] = u64::from(version_of(geometry.key_format())) | (Form::Single as u64) << 32;
+        numbers[1] = u64::from(version_of(geometry)) | (form as u64) << 32;
         numbers
     }
 }
@@ -120,6 +135,7 @@ impl Numbers {
         }
         let kind = self.kind()?;
         let layout = match kind {
+            Kind::Elastic => Layout::Elastic(self.elastic()?),
             Kind::Bloom => Layout::Bloom(self.bloom()?),
             Kind::Blocked(choices) => Layout::Blocked(self.blocked(choices)?),
             _ => Layout::Cuckoo(self.cuckoo(kind)?),
@@ -132,11 +148,15 @@ impl Numbers {
         }
         let geometry = Geometry::new(keys, rate, self.get(field::SEED), layout);
         let geometry = geometry.with_key_format(self.key_format()?);
-        if geometry.table_bits().is_none() {
+        if geometry.table_bits().is_none() && kind != Kind::Elastic {
             return Err(self.corrupt(field::TABLE_BYTES, "the table is too large to count"));
         }
         let (copies, stashed) = self.counts(&layout)?;
-        Ok(Header { geometry, copies, stashed })
+        let regions = match layout {
+            Layout::Elastic(_) => self.within(field::REGIONS, GROUPS as u64..=u64::from(u32::MAX))?,
+            _ => 0,
+        };
+        Ok(Header { geometry, copies, stashed, regions })
     }
 
     fn get(&self, field: Field) -> u64 {
@@ -172,10 +192,11 @@ impl Numbers {
     fn key_format(&self) -> Result<KeyFormat, Error> {
         #[expect(clippy::cast_possible_truncation, reason = "the lower half; the upper one is the form")]
         let version = self.numbers[1] as u32;
-        if version <= version_of(KeyFormat::Any) {
+        if version == 1 {
             return Ok(KeyFormat::Any);
         }
         Ok(match self.get(field::KEY_FORMAT) {
+            0 if version > 2 => KeyFormat::Any,
             0 => return Err(self.corrupt(field::KEY_FORMAT, "there is no version 2 without one")),
             1 => KeyFormat::Bytes,
             2 => KeyFormat::U64,
@@ -196,6 +217,7 @@ impl Numbers {
             6 => Kind::Sorted,
             7 => Kind::Bloom,
             8 => Kind::Blocked(variant),
+            9 => Kind::Elastic,
             _ => return Err(self.newer(field::KIND, "is unknown")),
         };
         kind.check().map_err(|error| self.corrupt(field::VARIANT, error.to_string()))?;
@@ -273,6 +295,24 @@ impl Numbers {
         Ok(Ring { least, most, near_share, group })
     }
 
+    fn elastic(&self) -> Result<ElasticLayout, Error> {
+        let mut bits = [0; LEVELS];
+        for (eight, number) in bits.as_chunks_mut().0.iter_mut().zip(&self.numbers[field::LENGTHS.index()..])
+        {
+            *eight = number.to_le_bytes();
+        }
+        let layout = ElasticLayout {
+            first_keys: self.within(field::KEYS, 1..=MOST_COPIES)?,
+            last_level: self.small(field::LAST_LEVEL, 0..=LEVELS as u32)?,
+            value_bits: self.small(field::VALUE_BITS, 0..=Spec::MOST_VALUE_BITS)?,
+            bits,
+        };
+        if !layout.is_possible() {
+            return Err(self.corrupt(field::LENGTHS, "no filter grows with these lengths"));
+        }
+        Ok(layout)
+    }
+
     fn bloom(&self) -> Result<BloomLayout, Error> {
         let layout = BloomLayout {
             bits: self.within(field::BITS, 1..=u64::MAX)?,
@@ -310,6 +350,10 @@ impl Numbers {
 
     /// The numbers of copies and of stash entries, checked as far as possible without the table.
     fn counts(&self, layout: &Layout) -> Result<(u64, u64), Error> {
+        if let Layout::Elastic(_) = layout {
+            let entries = self.within(field::STASHED, 0..=MOST_COPIES)?;
+            return Ok((self.within(field::COPIES, 0..=MOST_COPIES)?, entries));
+        }
         let Layout::Cuckoo(layout) = layout else {
             return Ok((self.within(field::COPIES, 0..=MOST_COPIES)?, self.within(field::STASHED, 0..=0)?));
         };
@@ -343,6 +387,7 @@ fn number_of(kind: Kind) -> (u64, u8) {
         Kind::Sorted => (6, 4),
         Kind::Bloom => (7, 0),
         Kind::Blocked(choices) => (8, choices),
+        Kind::Elastic => (9, 0),
     }
 }
 

@@ -7,6 +7,7 @@
 
 use core::fmt;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use crate::filter::Stats;
 use crate::key::{Key, KeyHasher};
 use crate::plan::Geometry;
 
+use super::elastic::Outline;
 use super::format::Form;
 use super::record::Opening;
 use super::section::{Input, MANY_BYTES, verify_section};
@@ -60,17 +62,24 @@ use super::section::{Input, MANY_BYTES, verify_section};
 pub struct Mapped {
     /// Never handed out: its table is not verified and cannot be written to.
     filter: Filter,
-    opening: Opening,
+    parts: Parts,
     map: Arc<Mmap>,
     path: PathBuf,
+}
+
+/// Where the tables of a mapped file are.
+enum Parts {
+    One(Box<Opening>),
+    Regions(Box<Outline>),
 }
 
 impl Filter {
     /// Maps a file written by [`save`](Self::save), for lookups without loading it. [`Mapped`] describes what is
     /// verified and what must not happen to the file.
     ///
-    /// This works only on little-endian machines, and only for files of one filter: growing filters, sharded
-    /// filters and windows are refused with [`Error::Form`], and must be opened instead.
+    /// This works only on little-endian machines, and only for files of one filter: chains, sharded filters and windows
+    /// are refused with [`Error::Form`], and must be opened instead. Of a growing filter, all pages of the directory and
+    /// of the overflow are read, but not its tables.
     ///
     /// # Safety
     ///
@@ -93,35 +102,51 @@ impl Mapped {
         // SAFETY: the caller promises that the file does not change while it is mapped.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         let map = Arc::new(map);
-        let (opening, length) = {
-            let mut bytes = &map[..];
-            let mut input = Input::new(&mut bytes, map.len() as u64, path);
+        let mut bytes = &map[..];
+        let mut input = Input::new(&mut bytes, map.len() as u64, path);
+        let (filter, parts) = if input.form()? == Form::Elastic {
+            let outline = Outline::read(&mut input)?;
+            let mut regions = Vec::new();
+            for region in &outline.regions {
+                input.skip_section(region.table_bytes())?;
+                regions
+                    .push(region.region(words(&map, region.table, region.table_bytes()).map_err(failed)?)?);
+            }
+            (outline.filter(regions)?, Parts::Regions(Box::new(outline)))
+        } else {
             input.expect(Form::Single)?;
             let opening = Opening::read(&mut input)?;
-            let length = opening.table_bytes();
-            input.skip_section(length)?;
-            input.end()?;
-            (opening, length)
+            input.skip_section(opening.table_bytes())?;
+            let filter =
+                opening.filter(words(&map, opening.table, opening.table_bytes()).map_err(failed)?)?;
+            opening.audit_stash(&filter)?;
+            (filter, Parts::One(Box::new(opening)))
         };
-        let words = usize::try_from(opening.table)
-            .ok()
-            .zip(usize::try_from(length).ok())
-            .and_then(|(begin, bytes)| words(&map, begin, bytes));
-        let unsupported = || std::io::Error::new(std::io::ErrorKind::Unsupported, "open it instead");
-        let filter = opening.filter(words.ok_or_else(|| failed(unsupported()))?)?;
-        opening.audit_stash(&filter)?;
-        Ok(Self { filter, opening, map, path: path.to_owned() })
+        input.end()?;
+        Ok(Self { filter, parts, map, path: path.to_owned() })
     }
 
     /// Verifies the table, which reads all of it: the checksum, and that its content is one that some history of
     /// inserts and removals leaves.
     pub fn verify(&self) -> Result<(), Error> {
-        let mut bytes = &self.map[..];
-        let mut input = Input::new(&mut bytes, self.map.len() as u64, &self.path);
-        let opening = Opening::read(&mut input)?;
+        let outline = match &self.parts {
+            Parts::One(opening) => return self.verify_table(opening),
+            Parts::Regions(outline) => outline,
+        };
+        let elastic = self.filter.elastic().expect("a file of regions is an elastic filter");
+        let mut checksum = outline.checksum;
+        for (described, region) in outline.regions.iter().zip(elastic.in_order()) {
+            let content = (described.table_bytes(), checksum);
+            checksum = verify_section(("table", described.table), content, &self.map)?;
+            described.audit(region)?;
+        }
+        Ok(())
+    }
+
+    fn verify_table(&self, opening: &Opening) -> Result<(), Error> {
         let content = (opening.table_bytes(), opening.checksum);
-        let hashed = || verify_section(("table", opening.table), content, &self.map);
-        let looked = || self.opening.audit(&self.filter);
+        let hashed = || verify_section(("table", opening.table), content, &self.map).map(drop);
+        let looked = || opening.audit(&self.filter);
         if self.map.len() < MANY_BYTES {
             return hashed().and_then(|()| looked());
         }
@@ -206,14 +231,19 @@ impl Mapped {
     }
 }
 
-#[cfg(target_endian = "little")]
-fn words(map: &Arc<Mmap>, begin: usize, bytes: usize) -> Option<Words> {
-    Words::in_file(Arc::clone(map), begin, bytes)
-}
-
-#[cfg(not(target_endian = "little"))]
-fn words(_: &Arc<Mmap>, _: usize, _: usize) -> Option<Words> {
-    None
+/// The words of a table that begins at a byte of a file.
+fn words(map: &Arc<Mmap>, begin: u64, bytes: u64) -> io::Result<Words> {
+    let unsupported = || io::Error::new(io::ErrorKind::Unsupported, "open it instead");
+    let (Ok(begin), Ok(bytes)) = (usize::try_from(begin), usize::try_from(bytes)) else {
+        return Err(unsupported());
+    };
+    #[cfg(target_endian = "little")]
+    return Words::in_file(Arc::clone(map), begin, bytes).ok_or_else(unsupported);
+    #[cfg(not(target_endian = "little"))]
+    {
+        let _ = (map, begin, bytes);
+        Err(unsupported())
+    }
 }
 
 impl fmt::Debug for Mapped {

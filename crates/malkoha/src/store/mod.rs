@@ -22,6 +22,7 @@ mod chain;
 mod compound;
 #[cfg(test)]
 mod crash;
+mod elastic;
 mod format;
 mod generations;
 mod header;
@@ -183,7 +184,6 @@ impl Filter {
         if input.form()? == Form::Chain {
             return chain::read(input);
         }
-        input.expect(Form::Single)?;
         record::read(input)
     }
 }

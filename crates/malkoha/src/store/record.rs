@@ -7,12 +7,16 @@ use crate::engine::{Flaw, Stashed};
 use crate::error::Error;
 use crate::filter::Filter;
 
-use super::format::{HEADER_NUMBERS, STASH_ENTRY_BYTES, field};
+use super::elastic;
+use super::format::{Form, HEADER_NUMBERS, STASH_ENTRY_BYTES, field};
 use super::header::Header;
 use super::section::{Input, SectionWriter, section_bytes};
 
 /// The size of the record of a filter in bytes.
 pub(super) fn bytes(filter: &Filter) -> u64 {
+    if let Some(elastic) = filter.elastic() {
+        return elastic::bytes(elastic);
+    }
     let stash = filter.engine().stash_len() as u64 * STASH_ENTRY_BYTES;
     let sections = [8 * HEADER_NUMBERS as u64, stash, filter.geometry().bytes()];
     let sections = sections.into_iter().filter(|content| *content > 0);
@@ -21,9 +25,17 @@ pub(super) fn bytes(filter: &Filter) -> u64 {
 
 /// Writes the record of a filter.
 pub(super) fn write(filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(elastic) = filter.elastic() {
+        return elastic::write(filter, elastic, out);
+    }
     let engine = filter.engine();
     let stash = engine.stash_entries();
-    let header = Header { geometry: *filter.geometry(), copies: engine.len(), stashed: stash.len() as u64 };
+    let header = Header {
+        geometry: *filter.geometry(),
+        copies: engine.len(),
+        stashed: stash.len() as u64,
+        regions: 0,
+    };
     let mut checksum = header.write(out)?;
     if !stash.is_empty() {
         let mut section = SectionWriter::new(out, checksum);
@@ -122,6 +134,10 @@ fn index(number: u64) -> usize {
 
 /// Reads a record and verifies all of it.
 pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
+    if input.form()? == Form::Elastic {
+        return elastic::read(input);
+    }
+    input.expect(Form::Single)?;
     let opening = Opening::read(input)?;
     let bits = opening.header.geometry.table_bits().expect("checked when the header was read");
     let mut words = Words::zeroed(bits)?;

@@ -4,6 +4,7 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::compound::{COUNT_OFFSET, NUMBERS_OFFSET, PARTS_OFFSET, VERSION_OFFSET};
+use super::elastic;
 use super::format::{Form, HEADER_NUMBERS, PREFIX_BYTES, STASH_ENTRY_BYTES, field};
 use super::header::Numbers;
 use super::section::section_bytes;
@@ -18,7 +19,8 @@ pub(crate) fn seal(bytes: &mut Vec<u8>) {
     if bytes.len() < PREFIX_BYTES {
         return;
     }
-    if number(bytes, VERSION_OFFSET) >> 32 == Form::Single as u64 {
+    let form = number(bytes, VERSION_OFFSET) >> 32;
+    if form == Form::Single as u64 || form == Form::Elastic as u64 {
         if seal_record(bytes, &mut at).is_some() {
             bytes.truncate(at);
         }
@@ -50,21 +52,26 @@ fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<u32> {
     let begin = *at;
     let header = 8 * HEADER_NUMBERS as u64;
     resize(bytes, begin, header)?;
-    // The version follows from the key format.
+    // The version follows from the form and the key format.
     let format = self::number(bytes, begin as u64 + field::KEY_FORMAT.offset);
-    let version = if format == 0 { 1 } else { 2 };
+    let elastic = self::number(bytes, begin as u64 + VERSION_OFFSET) >> 32 == Form::Elastic as u64;
+    let version = if elastic { 3 } else { 1 + u32::from(format != 0) };
     set_version(bytes, begin, version);
     let mut numbers = [0; HEADER_NUMBERS];
     for (i, number) in numbers.iter_mut().enumerate() {
         *number = self::number(bytes, (begin + 8 * i) as u64);
     }
-    if let Ok(meaning) = (Numbers { numbers, base: 0 }).meaning() {
+    let meaning = (Numbers { numbers, base: 0 }).meaning().ok();
+    if let Some(meaning) = &meaning {
         numbers = meaning.numbers();
     }
     for (i, number) in numbers.iter().enumerate() {
         bytes[begin + 8 * i..begin + 8 * i + 8].copy_from_slice(&number.to_le_bytes());
     }
     let mut checksum = seal_section(bytes, at, header, 0)?;
+    if let Some(meaning) = meaning.filter(|meaning| meaning.geometry.elastic().is_some()) {
+        return elastic::seal_regions(bytes, at, &meaning, checksum).map(|()| version);
+    }
     let stash = numbers[field::STASHED.index()].saturating_mul(STASH_ENTRY_BYTES);
     if stash > 0 {
         checksum = seal_section(bytes, at, stash, checksum)?;
@@ -73,7 +80,7 @@ fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<u32> {
 }
 
 /// Gives the section at `at` this much content, padding and a checksum, and returns the checksum.
-fn seal_section(bytes: &mut Vec<u8>, at: &mut usize, content: u64, before: u64) -> Option<u64> {
+pub(super) fn seal_section(bytes: &mut Vec<u8>, at: &mut usize, content: u64, before: u64) -> Option<u64> {
     let begin = *at;
     resize(bytes, begin, content)?;
     let end = begin + usize::try_from(section_bytes(content)?).ok()?;
@@ -86,7 +93,7 @@ fn seal_section(bytes: &mut Vec<u8>, at: &mut usize, content: u64, before: u64) 
 }
 
 /// Extends the bytes, if necessary, to hold a section with this much content.
-fn resize(bytes: &mut Vec<u8>, begin: usize, content: u64) -> Option<()> {
+pub(super) fn resize(bytes: &mut Vec<u8>, begin: usize, content: u64) -> Option<()> {
     let length = section_bytes(content).filter(|length| *length <= MOST_BYTES)?;
     let end = begin + usize::try_from(length).ok()?;
     if bytes.len() < end {

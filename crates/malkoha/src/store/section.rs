@@ -198,13 +198,13 @@ impl<'a> Input<'a> {
         self.end_section(name, content, hash)
     }
 
-    /// Reads a section whose content is a table into `words`, and verifies it.
+    /// Reads a section whose content is a table into `words`, and verifies it. Returns its checksum.
     pub(super) fn section_of_words(
         &mut self,
         name: &'static str,
         before: u64,
         words: &mut [u64],
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         debug_assert!(self.prefix.is_none(), "a table is never first");
         let bytes = size_of_val(words);
         self.need_section(name, bytes as u64)?;
@@ -221,13 +221,13 @@ impl<'a> Input<'a> {
             self.read_words(front, &mut hash)
         })?;
         self.read_words(back, &mut hash)?;
-        self.end_section(name, bytes as u64, hash)?;
+        let checksum = self.end_section(name, bytes as u64, hash)?;
         if cfg!(target_endian = "big") {
             for word in words {
                 *word = u64::from_le(*word);
             }
         }
-        Ok(())
+        Ok(checksum)
     }
 
     /// Reads words as stored, and hashes them while they are in the cache.
@@ -275,16 +275,16 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Verifies a section of an input in memory, given its name and offset.
+/// Verifies a section of an input in memory, given its name and offset. Returns its checksum.
 pub(super) fn verify_section(
     section: (&'static str, u64),
     (content, before): (u64, u64),
     input: &[u8],
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let begin = smaller(section.1, usize::MAX);
     let bytes = &input[begin..][..smaller(section_bytes(content).unwrap_or(u64::MAX), usize::MAX)];
     let (head, tail) = bytes.split_at(smaller(content, usize::MAX));
-    verify_tail(section, content, updated(Xxh3::with_seed(before), head), tail).map(|_| ())
+    verify_tail(section, content, updated(Xxh3::with_seed(before), head), tail)
 }
 
 /// Verifies what follows the content of a section, and returns the checksum.

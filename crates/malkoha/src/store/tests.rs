@@ -59,7 +59,7 @@ fn another_form_is_refused_by_name() {
     let error = read(&bytes, Form::Chain).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "this is the generations of a sliding window and not a growing filter; open it as what it is"
+        "this is the generations of a sliding window and not a chain of filters; open it as what it is"
     );
     assert!(matches!(Filter::from_bytes(&bytes), Err(Error::Form { .. })));
     let single = parts()[0].to_bytes().unwrap();

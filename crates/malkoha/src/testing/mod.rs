@@ -9,10 +9,21 @@ mod hostile;
 
 use std::collections::HashMap;
 
-use crate::error::Full;
-use crate::{Filter, Inserted};
+use crate::error::{Error, Full};
+use crate::{Filter, Geometry, Inserted, Spec};
 
 pub use hostile::{damage, look_at, provoke, seal};
+
+/// The geometry of a chain of tables. Windows have chains, and so have files of earlier versions; a growing filter of a
+/// cuckoo kind is no longer one.
+pub fn plan_chain(spec: &Spec) -> Result<Geometry, Error> {
+    spec.plan_chain()
+}
+
+/// Builds an empty chain of tables.
+pub fn build_chain(spec: &Spec) -> Result<Filter, Error> {
+    Filter::new(plan_chain(spec)?)
+}
 
 /// A cheap stream of pseudo-random numbers, the same on every machine.
 #[derive(Clone, Debug)]

@@ -72,7 +72,7 @@ pub(crate) fn doubled() -> Vec<(String, Filter)> {
     .into()
 }
 
-/// The golden files of growing filters, planned from 20 keys: name and spec.
+/// The golden files of chains, planned from 20 keys: name and spec.
 pub(crate) fn growing() -> Vec<(String, Spec)> {
     let kinds = [
         Kind::Flexible(4),
@@ -82,7 +82,7 @@ pub(crate) fn growing() -> Vec<(String, Spec)> {
         Kind::Bloom,
         Kind::Blocked(2),
     ];
-    let at = |kind: Kind| Spec::new(20, 0.01).seed(SEED).kind(kind).growing();
+    let at = |kind: Kind| Spec::new(20, 0.01).seed(SEED).kind(kind);
     let mut specs: Vec<_> =
         kinds.map(|kind| (format!("growing-{}", kind.to_string().replace(':', "-")), at(kind))).into();
     specs.push(("growing-sorted-whole".to_owned(), at(Kind::Sorted).offsets(Offsets::Whole).load(0.8)));
@@ -90,6 +90,21 @@ pub(crate) fn growing() -> Vec<(String, Spec)> {
     specs.push(("growing-sorted-kmers-31".to_owned(), words));
     specs.push(("growing-bloom-bytes".to_owned(), at(Kind::Bloom).key_format(KeyFormat::Bytes)));
     specs
+}
+
+/// The golden files of elastic filters: name and spec.
+pub(crate) fn elastic() -> Vec<(String, Spec)> {
+    let spec = Spec::rate(0.01).seed(SEED);
+    [
+        ("elastic", spec),
+        ("elastic-1e-6", Spec::rate(1e-6).seed(SEED)),
+        ("elastic-planned", Spec::new(500, 0.01).growing().seed(SEED)),
+        ("elastic-most-keys", spec.most_keys(10_000)),
+        ("elastic-values-4", spec.values(4)),
+        ("elastic-kmers-31", spec.key_format(KeyFormat::Kmers { k: 31 })),
+    ]
+    .map(|(name, spec)| (name.to_owned(), spec))
+    .into()
 }
 
 /// The golden files of filters joined into a chain: name, and the chain. One of its filters has the common
@@ -173,7 +188,16 @@ pub(crate) fn build_sharded(spec: &ShardedSpec) -> Sharded {
 
 /// The filter that a golden file holds.
 pub(crate) fn build(spec: &Spec) -> Filter {
-    let mut filter = spec.build().unwrap();
+    filled(spec.build().unwrap())
+}
+
+/// The chain that a golden file holds.
+pub(crate) fn build_chain(spec: &Spec) -> Filter {
+    filled(malkoha::testing::build_chain(spec).unwrap())
+}
+
+/// A filter with the common history.
+fn filled(mut filter: Filter) -> Filter {
     if filter.geometry().value_bits() > 0 {
         store_with_values(&mut filter);
         return filter;
@@ -255,7 +279,7 @@ fn texts() -> impl Iterator<Item = String> {
 }
 
 /// The versions of the format.
-pub(crate) const VERSIONS: [u8; 2] = [1, 2];
+pub(crate) const VERSIONS: [u8; 3] = [1, 2, 3];
 
 /// Where the golden files of a version are.
 pub(crate) fn folder(version: u8) -> PathBuf {

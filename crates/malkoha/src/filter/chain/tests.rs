@@ -4,7 +4,7 @@ use super::*;
 use crate::{Kind, Spec};
 
 fn chain(spec: Spec) -> Chain {
-    let geometry = spec.growing().plan().unwrap();
+    let geometry = spec.plan_chain().unwrap();
     Chain::new(&geometry, geometry.growth().unwrap()).unwrap()
 }
 

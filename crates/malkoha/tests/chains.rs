@@ -1,7 +1,7 @@
-//! Growing filters: no key is lost, whatever is removed, and the rate stays below the promise.
+//! Chains of tables: no key is lost, whatever is removed, and the rate stays below the promise.
 
 use crate::common::{in_parallel, scale};
-use malkoha::testing::{Model, Stream, exercise};
+use malkoha::testing::{Model, Stream, build_chain, exercise, plan_chain};
 use malkoha::{Error, Filter, Full, Inserted, Kind, LinkStats, Offsets, Spec};
 
 /// One kind of each sort that can grow and remove.
@@ -49,7 +49,7 @@ fn a_chain_grown_ten_thousandfold_with_removals_keeps_every_key_and_its_promise(
     in_parallel(
         [(Kind::Sorted, 0.001), (Kind::Windowed(2), 0.01), (Kind::Flexible(4), 0.1)],
         |(kind, rate)| {
-            let mut filter = Spec::new(1000, rate).kind(kind).growing().build().unwrap();
+            let mut filter = build_chain(&Spec::new(1000, rate).kind(kind)).unwrap();
             let live = grow(&mut filter, to, &mut Stream::new(7));
             assert_eq!(filter.len(), live.len() as u64);
             let lost = filter.contains_slice(&live).into_iter().filter(|found| !found).count();
@@ -92,14 +92,14 @@ fn random_histories_of_growing_filters_lose_nothing() {
         for rate in [0.3, 0.01] {
             for keys in [1, 100] {
                 for offsets in [Offsets::Local, Offsets::Whole] {
-                    specs.push(Spec::new(keys, rate).kind(kind).offsets(offsets).max_steps(500).growing());
+                    specs.push(Spec::new(keys, rate).kind(kind).offsets(offsets).max_steps(500));
                 }
             }
         }
     }
     let steps = scale(3_000, 100_000);
     in_parallel(specs, |spec| {
-        let mut filter = spec.build().unwrap();
+        let mut filter = build_chain(&spec).unwrap();
         let mut stream = Stream::new(filter.geometry().bytes());
         exercise(&mut filter, u64::MAX, steps, &mut stream);
         // Few distinct keys: many copies, and many keys that look alike.
@@ -113,7 +113,7 @@ fn random_histories_of_growing_filters_lose_nothing() {
 fn compaction_loses_nothing_and_gives_memory_back() {
     let cases = REMOVING.into_iter().flat_map(|kind| [(0.3, 500), (0.01, u64::MAX)].map(|case| (kind, case)));
     in_parallel(cases, |(kind, (rate, universe))| {
-        let mut filter = Spec::new(50, rate).kind(kind).growing().build().unwrap();
+        let mut filter = build_chain(&Spec::new(50, rate).kind(kind)).unwrap();
         let mut model = Model::default();
         let mut stream = Stream::new(11);
         let mut moved = 0;
@@ -148,7 +148,7 @@ fn compaction_loses_nothing_and_gives_memory_back() {
     });
     let mut plain = Spec::new(50, 0.01).build().unwrap();
     assert_eq!(plain.compact(), Ok(0));
-    let mut bloom = Spec::new(50, 0.01).kind(Kind::Bloom).growing().build().unwrap();
+    let mut bloom = build_chain(&Spec::new(50, 0.01).kind(Kind::Bloom)).unwrap();
     assert!(matches!(bloom.compact(), Err(Error::Unsupported { .. })));
 }
 
@@ -157,7 +157,7 @@ fn compaction_loses_nothing_and_gives_memory_back() {
 #[test]
 fn independent_links_lose_keys_and_a_chain_does_not() {
     let rate = 0.5;
-    let mut chain = Spec::new(1000, rate).growing().build().unwrap();
+    let mut chain = build_chain(&Spec::new(1000, rate)).unwrap();
     let keys: Vec<u64> = (0..7000).collect();
     chain.insert_slice(&keys).unwrap();
     let mut independent: Vec<Filter> = (chain.stats().links.iter().zip(1..))
@@ -186,7 +186,7 @@ fn independent_links_lose_keys_and_a_chain_does_not() {
 fn a_chain_of_bloom_filters_keeps_every_key_and_its_promise() {
     in_parallel(BLOOMS, |kind| {
         let rate = 0.01;
-        let mut filter = Spec::new(1000, rate).kind(kind).growing().build().unwrap();
+        let mut filter = build_chain(&Spec::new(1000, rate).kind(kind)).unwrap();
         let keys: Vec<u64> = (0..scale(60_000, 2_000_000)).collect();
         for key in &keys {
             filter.insert(key).unwrap();
@@ -208,7 +208,7 @@ fn a_chain_of_bloom_filters_keeps_every_key_and_its_promise() {
 
 #[test]
 fn room_that_removals_leave_is_used_before_the_filter_grows() {
-    let mut filter = Spec::new(1000, 0.01).growing().build().unwrap();
+    let mut filter = build_chain(&Spec::new(1000, 0.01)).unwrap();
     filter.insert_slice(&(0..15_000u64).collect::<Vec<_>>()).unwrap();
     let links = filter.stats().links.len();
     for key in 15_000..200_000u64 {
@@ -223,15 +223,15 @@ fn room_that_removals_leave_is_used_before_the_filter_grows() {
 fn bulk_inserts_need_few_links() {
     let keys: Vec<u64> = (0..300_000).collect();
     for kind in REMOVING {
-        let spec = Spec::new(1000, 0.01).kind(kind).growing();
-        let mut filter = spec.build().unwrap();
+        let spec = Spec::new(1000, 0.01).kind(kind);
+        let mut filter = build_chain(&spec).unwrap();
         filter.insert_slice(&keys[..100]).unwrap();
         filter.extend(&keys[100..], 2).unwrap();
         let stats = filter.stats();
         assert_eq!((stats.items, stats.links.len()), (300_000, 2), "{kind}");
         assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
         assert!(stats.predicted_rate <= 0.01);
-        let mut single = spec.build().unwrap();
+        let mut single = build_chain(&spec).unwrap();
         single.insert_slice(&keys[..100]).unwrap();
         single.extend(&keys[100..], 1).unwrap();
         assert!(single == filter, "{kind}: the number of threads does not matter");
@@ -248,7 +248,7 @@ fn large_links_are_filled_in_rounds() {
     let keys: Vec<u64> = (0..6_000_000).collect();
     for kind in [Kind::Windowed(2), Kind::Sorted] {
         let build = |threads| {
-            let mut filter = Spec::new(2_500_000, 0.01).kind(kind).growing().build().unwrap();
+            let mut filter = build_chain(&Spec::new(2_500_000, 0.01).kind(kind)).unwrap();
             filter.insert_slice(&keys[..1000]).unwrap();
             filter.extend(&keys[1000..], threads).unwrap();
             filter
@@ -266,7 +266,7 @@ fn large_links_are_filled_in_rounds() {
 
 #[test]
 fn a_refused_extension_leaves_a_growing_filter_as_it_was() {
-    let mut filter = Spec::new(100, 0.01).growing().build().unwrap();
+    let mut filter = build_chain(&Spec::new(100, 0.01)).unwrap();
     filter.insert_slice(&(0..1000u64).collect::<Vec<_>>()).unwrap();
     let before = filter.clone();
     assert_eq!(filter.extend(&vec![7u64; 100_000], 2), Err(Full), "too many copies of a key");
@@ -277,7 +277,7 @@ fn a_refused_extension_leaves_a_growing_filter_as_it_was() {
 #[test]
 fn the_interface_is_that_of_every_filter() {
     for kind in REMOVING {
-        let mut filter = Spec::new(10, 0.001).kind(kind).growing().build().unwrap();
+        let mut filter = build_chain(&Spec::new(10, 0.001).kind(kind)).unwrap();
         assert!(filter.geometry().is_growing());
         let small = filter.stats().memory_bytes;
         assert_eq!(filter.insert_unique("egg"), Ok(Inserted::Stored));
@@ -306,25 +306,22 @@ fn the_interface_is_that_of_every_filter() {
 }
 
 #[test]
-fn filters_that_cannot_grow_are_refused_with_the_reason() {
+fn filters_that_make_no_chain_are_refused_with_the_reason() {
     for kind in [Kind::Classic(4), Kind::SemiSorted, Kind::Simplified(4)] {
-        let refused = Spec::new(1000, 0.01).kind(kind).growing().plan().unwrap_err();
+        let refused = plan_chain(&Spec::new(1000, 0.01).kind(kind)).unwrap_err();
         assert!(refused.to_string().contains("only flexible, windowed, sorted and Bloom"), "{refused}");
     }
-    let near = Spec::new(1000, 0.01).offsets(Offsets::Near(64)).growing().plan();
+    let near = plan_chain(&Spec::new(1000, 0.01).offsets(Offsets::Near(64)));
     assert!(matches!(near, Err(Error::Option { .. })));
-    assert!(matches!(Spec::new(0, 0.01).growing().plan(), Err(Error::NoKeys)));
-    assert!(matches!(Spec::new(10, 1.5).growing().plan(), Err(Error::Rate { got: 1.5 })));
-    let blocked = Spec::new(1000, 0.01).kind(Kind::Blocked(1)).growing().build().unwrap();
+    assert!(matches!(plan_chain(&Spec::new(0, 0.01)), Err(Error::NoKeys)));
+    assert!(matches!(plan_chain(&Spec::new(10, 1.5)), Err(Error::Rate { got: 1.5 })));
+    let blocked = build_chain(&Spec::new(1000, 0.01).kind(Kind::Blocked(1))).unwrap();
     let refused = blocked.clone().merge(&blocked).unwrap_err();
     assert!(
         matches!(refused, Error::Growing { .. }) && refused.to_string().contains("merge_into_chain"),
         "{refused}"
     );
-    for shards in [1, 4] {
-        assert!(matches!(Spec::new(1000, 0.01).growing().sharded(shards).plan(), Err(Error::Option { .. })));
-    }
-    let in_memory = Spec::keys_in_memory(1000, 4096).growing().plan().unwrap();
+    let in_memory = plan_chain(&Spec::keys_in_memory(1000, 4096)).unwrap();
     assert!(in_memory.bytes() <= 4096 && in_memory.predicted_rate(1_000_000) <= in_memory.rate());
 }
 
@@ -337,7 +334,7 @@ fn the_price_of_growth() {
     let queries = 2_000_000;
     let absent: Vec<u64> = (0..queries).map(|key| key | 1 << 63).collect();
     for kind in [Kind::Sorted, Kind::Windowed(2), Kind::Blocked(2)] {
-        let mut chain = Spec::new(10_000, rate).kind(kind).growing().build().unwrap();
+        let mut chain = build_chain(&Spec::new(10_000, rate).kind(kind)).unwrap();
         for keys in [10_000, 100_000, 1_000_000, 10_000_000u64] {
             for key in chain.len()..keys {
                 chain.insert(&key).unwrap();
@@ -381,7 +378,7 @@ fn the_price_of_growth() {
 fn extending_continues_after_a_link_that_cannot_use_all_its_room() {
     const EGG: u64 = 1 << 40;
     for kind in REMOVING {
-        let mut filter = Spec::new(1000, 0.001).kind(kind).growing().build().unwrap();
+        let mut filter = build_chain(&Spec::new(1000, 0.001).kind(kind)).unwrap();
         let half: Vec<u64> = (0..520).collect();
         filter.insert_slice(&half).unwrap();
         // As many copies as fit into the two places and the stash.

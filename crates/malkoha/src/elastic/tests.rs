@@ -1,0 +1,87 @@
+//! Why the longest match is removed, and regions at their limits.
+
+use super::entry::length;
+use super::growth::{self, Grown};
+use super::*;
+use crate::engine::{CuckooEngine, Engine};
+use crate::key::{KeyHash, mix};
+
+/// Two keys with the same first bits, one stored before a doubling and one after it. A rule that removes the shorter
+/// match loses a key; removing the longest keeps it.
+#[test]
+fn removing_any_but_the_longest_match_loses_a_key() {
+    let layout = ElasticLayout::new(0.01, 0, None, 0).unwrap();
+    let mut old = Region::new(Elastic::first_shapes(&layout).next().unwrap()).unwrap();
+    let bits = old.bits();
+    // x was stored at level 0; y, which differs from it only after the bits of x's entry, at level 4.
+    let x = KeyHash::from_raw(mix(3) >> 2);
+    assert!(old.put(old.entry(x, 0)).is_some());
+    let mut now = old;
+    for _ in 0..4 {
+        let Ok(Grown::One(larger)) = growth::doubled(&now, &layout) else { panic!("small regions double") };
+        now = larger;
+    }
+    let full = now.entry(x, 0);
+    let y = (0..64).rev().map(|bit| KeyHash::from_raw(x.to_raw() ^ 1 << bit)).find(|y| {
+        // The same short entry, another long one.
+        let other = now.entry(*y, 0);
+        other.place == full.place && other.tag != full.tag && now.holds(*y, crate::bits::cpu::Portable)
+    });
+    let y = y.expect("a key that only longer entries tell from x");
+    assert!(now.put(now.entry(y, 0)).is_some());
+    let holds = |region: &Region, key| region.holds(key, crate::bits::cpu::Portable);
+    // y matches both entries. The rule takes its own, the longer one; x is still found.
+    let mut right = now.clone();
+    assert!(right.remove(y, 0) && holds(&right, x));
+    // If the shorter one is taken instead, what is left is the entry of y, and x is lost.
+    let mut wrong = now.clone();
+    assert!(wrong.remove(x, 0), "the only match of x is the shorter entry");
+    assert!(!holds(&wrong, x) && holds(&wrong, y));
+    let lengths = {
+        let mut lengths = Vec::new();
+        now.each_length(|length, _| lengths.push(length));
+        lengths.sort_unstable();
+        lengths
+    };
+    assert_eq!(lengths.len(), 2);
+    assert!(lengths[0] < lengths[1] && lengths[0] == length(1, bits) - 4, "{lengths:?}");
+}
+
+/// Growing in one region or in two, and back, changes no answer.
+#[test]
+fn regions_that_grow_and_shrink_hold_the_same_keys() {
+    for value_bits in [0, 7] {
+        let layout = ElasticLayout::new(0.001, 0, None, value_bits).unwrap();
+        let mut elastic = Elastic::new(&layout).unwrap();
+        let hashes: Vec<KeyHash> = (0..150_000).map(|key| KeyHash::from_raw(mix(key))).collect();
+        for (i, hash) in hashes.iter().enumerate() {
+            elastic.insert_value(*hash, (i % (1 << value_bits)) as u16).unwrap();
+        }
+        assert!(elastic.in_order().count() > 4 || value_bits > 0 || hashes.len() < 200_000);
+        for (i, hash) in hashes.iter().enumerate().rev() {
+            assert!(elastic.values(*hash).contains(&((i % (1 << value_bits)) as u16)), "{i} is lost");
+            assert!(elastic.remove_value(*hash, (i % (1 << value_bits)) as u16), "{i} is lost");
+            let sum: usize = elastic.in_order().map(Region::bytes).sum();
+            if i % 10_000 == 0 {
+                assert!(elastic.memory() >= sum, "the memory is counted");
+            }
+        }
+        assert!(elastic == Elastic::new(&layout).unwrap());
+    }
+}
+
+#[test]
+fn what_is_stored_leads_back_to_itself() {
+    let layout = ElasticLayout::new(0.001, 0, None, 0).unwrap();
+    let mut elastic = Elastic::new(&layout).unwrap();
+    let hashes: Vec<KeyHash> = (0..100_000).map(|key| KeyHash::from_raw(mix(key))).collect();
+    hashes.iter().for_each(|hash| elastic.insert(*hash).unwrap());
+    let copies: Vec<_> = elastic.copies().collect();
+    assert!(copies.len() >= hashes.len());
+    // A filter of the copies finds every key that is as precise there as here.
+    assert!(copies.iter().all(|(hash, _)| elastic.contains(*hash)));
+    let mut other = elastic.clone();
+    for (hash, _) in &copies {
+        assert!(other.remove(*hash), "each copy removes an entry");
+    }
+}
