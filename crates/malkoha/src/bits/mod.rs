@@ -5,6 +5,7 @@
 //! exact for the two questions they answer; a [`Block`] is one cache line; every [`Cpu`](cpu::Cpu) gives the same
 //! results, some of them faster.
 
+mod arena;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]

@@ -24,11 +24,13 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::error::Error;
 
+use super::arena::{self, Block, PAGE_BYTES};
+
 /// Bytes per cache line, and the alignment of every table.
 pub(crate) const LINE_BYTES: usize = 64;
 
-/// Bytes of a large page.
-const PAGE_BYTES: usize = 2 << 20;
+/// The fewest bytes of a buffer that shares large pages with others.
+const POOLED_BYTES: usize = 32 << 10;
 
 /// Words beyond the last used one.
 const SPARE: u64 = 2;
@@ -63,6 +65,8 @@ enum Memory {
     /// By the mapping of a file, which may hold more than these words. They are only read.
     #[cfg_attr(not(target_endian = "little"), expect(dead_code, reason = "there maps are refused"))]
     File { _map: Arc<Mmap> },
+    /// By the `Drop` of this type, which gives it back to the arena.
+    Pooled(Block),
     /// Not at all: this buffer is about to be dropped.
     Nobody,
     /// By the buffer that this one is a part of, whose words are read and written only through its parts.
@@ -88,6 +92,16 @@ impl Words {
             .ok()
             .and_then(|size| if size < 2 * PAGE_BYTES { Self::on_heap(size) } else { Self::mapped(size) })
             .ok_or(Error::Allocation { bytes })
+    }
+
+    /// Does the same for one of many buffers of middle size, which share large pages.
+    pub(crate) fn pooled(bits: u64) -> Result<Self, Error> {
+        let bytes = Self::bytes_for(bits);
+        let Ok(size @ POOLED_BYTES..PAGE_BYTES) = usize::try_from(bytes) else { return Self::zeroed(bits) };
+        let (block, first) = arena::take(size).ok_or(Error::Allocation { bytes })?;
+        let mut words = Self::new(first.cast(), size / 8, Memory::Pooled(block));
+        words.fill(0);
+        Ok(words)
     }
 
     /// Makes a buffer of the `len` words from `first` on, which are readable as long as `memory` lives.
@@ -485,6 +499,9 @@ impl fmt::Debug for Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
+        if let Memory::Pooled(block) = self.memory {
+            arena::give(block);
+        }
         if matches!(self.memory, Memory::Heap) {
             let layout =
                 Layout::from_size_align(self.len * 8, LINE_BYTES).expect("a layout that was allocated");

@@ -299,7 +299,9 @@ impl Elastic {
     #[cold]
     fn store_otherwise(&mut self, hash: KeyHash, value: u16) -> Result<(), Full> {
         loop {
-            let (at, deepest, begun) = (self.region_of(hash), self.deepest(), Instant::now());
+            let (at, deepest) = (self.region_of(hash), self.deepest());
+            // Reading the clock takes longer than a walk, so it is read only where a region is about to grow.
+            let begun = (self.regions[at].entries >= self.regions[at].most).then(Instant::now);
             let region = &mut self.regions[at];
             let step = growth::store_or_grow(region, (hash, value), &self.layout, deepest);
             self.note_overflow(at);
@@ -310,7 +312,8 @@ impl Elastic {
                 }
                 Step::Grown(grown) => {
                     self.put_grown(at, grown).inspect_err(|Full| self.counters.failures += 1)?;
-                    self.steps.longest = self.steps.longest.max(begun.elapsed());
+                    let took = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+                    self.steps.longest = self.steps.longest.max(took);
                 }
             }
         }

@@ -10,7 +10,7 @@
 //!
 //! An entry that was stored at level g with f(g) bits is hit by a stranger with the same chance for ever: a doubling
 //! takes one bit of the fingerprint and adds one to the place. Shrinking shortens fingerprints at most to the length of
-//! those that are stored at the lower level; such an entry counts as stored there. Let c = 7 x 0.987 be the most entries
+//! those that are stored at the lower level; such an entry counts as stored there. Let c = 7 x 0.985 be the most entries
 //! per place. All entries that were stored at level j or below were in the table together when it was last at such a
 //! level. So there are at most c 2^j of them for each place of level 0. Among the histories that obey this, the one with
 //! the highest rate fills every level: c entries per place at the first one, and c/2 at every further one. Its rate is
@@ -66,7 +66,7 @@ pub(crate) const LEVELS: usize = 56;
 const SMALL_LEVEL: u32 = 7;
 
 /// Loads up to which places of 0 to 7 slots are filled.
-const LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.93, 0.962, 0.976, 0.983, 0.987];
+const LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.93, 0.955, 0.97, 0.98, 0.985];
 
 /// The numbers of a filter that grows in small steps. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use super::layout::{self, GROUP_BITS, OFFSET_BITS};
 use super::overflow::Overflow;
 
 /// The most steps of a walk.
-const MOST_STEPS: usize = 250;
+const MOST_STEPS: u64 = 250;
 
 /// The distances to the second place, as fractions of the region in units of 2^-32. No two pairs of them have equal
 /// sums, so that places have few common neighbours.
@@ -80,7 +80,7 @@ pub(super) struct Homes {
 }
 
 /// A table of entries, which knows nothing of other regions. What lookups need is in the first cache line.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Region {
     words: Words,
@@ -102,7 +102,7 @@ pub(crate) struct Region {
 
 impl Region {
     pub(super) fn new(shape: Shape) -> Result<Self, Error> {
-        Ok(Self::in_words(shape, Words::zeroed(shape.buffer_bits())?))
+        Ok(Self::in_words(shape, Words::pooled(shape.buffer_bits())?))
     }
 
     /// The region with this shape in a buffer of the size that it needs, which is still empty.
@@ -135,10 +135,10 @@ impl Region {
 
     /// A copy, if the system has the memory.
     pub(super) fn try_clone(&self) -> Result<Self, Error> {
-        let mut words = Words::zeroed(self.shape().buffer_bits())?;
-        words.copy_from_slice(&self.words);
-        let overflow = self.overflow.clone();
-        Ok(Self { words, overflow, ..Self::in_words(self.shape(), Words::zeroed(0)?) }.counted(self))
+        let mut copy = Self::new(self.shape())?;
+        copy.words.copy_from_slice(&self.words);
+        copy.overflow = self.overflow.clone();
+        Ok(copy.counted(self))
     }
 
     /// This region with the counts of another with equal content.
@@ -218,9 +218,12 @@ impl Region {
 
     #[inline(always)]
     pub(super) fn prefetch(&self, homes: Homes) {
-        let at = self.begins(homes);
-        self.words.prefetch(at[0]);
-        self.words.prefetch(at[1]);
+        // A window may end in the next cache line.
+        let window = self.form.spare_bits() - 1;
+        for at in self.begins(homes) {
+            self.words.prefetch(at);
+            self.words.prefetch(at + window);
+        }
     }
 
     /// Whether an entry matches a key.
@@ -333,35 +336,33 @@ impl Region {
 
     #[cold]
     fn walk(&mut self, entry: Entry) -> Option<u64> {
-        let mut log = [(0u32, 0u32, 0u64); MOST_STEPS];
+        let mut log = Log::default();
         let mut random = mix(entry.place << 32 ^ entry.tag ^ u64::from(self.entries));
         let (mut place, mut content) = (Self::place_of(entry), self.content(entry));
         if random & 1 == 1 {
             (place, content) = (self.other(place, entry.tag), content | self.side());
         }
         let slots = self.form.slots();
-        for (step, logged) in log.iter_mut().enumerate() {
+        for step in 0..MOST_STEPS {
             for slot in 0..slots {
                 let resident = self.read(place, slot);
                 let other = self.other(place, resident);
                 if let Some(empty) = self.first_empty(other) {
                     self.write(other, empty, resident ^ self.side());
                     self.write(place, slot, content);
-                    return Some(step as u64 + 1);
+                    return Some(step + 1);
                 }
             }
             random = mix(random);
             #[expect(clippy::cast_possible_truncation, reason = "below the number of slots")]
             let slot = last_draw(random, slots.into()) as u32;
             let victim = self.read(place, slot);
-            *logged = (place, slot, victim);
+            log.push((place, slot, victim));
             self.write(place, slot, content);
             place = self.other(place, victim);
             content = victim ^ self.side();
         }
-        for (place, slot, victim) in log.into_iter().rev() {
-            self.write(place, slot, victim);
-        }
+        log.each_back(|(place, slot, victim)| self.write(place, slot, victim));
         None
     }
 
@@ -604,12 +605,45 @@ impl Region {
     }
 }
 
+impl Clone for Region {
+    /// # Panics
+    ///
+    /// Like every clone of a collection, when memory runs out.
+    fn clone(&self) -> Self {
+        self.try_clone().expect("memory for a second table of this size")
+    }
+}
+
 /// Equal content.
 impl PartialEq for Region {
     fn eq(&self, other: &Self) -> bool {
         self.shape() == other.shape()
             && self.words == other.words
             && self.overflow.sorted() == other.overflow.sorted()
+    }
+}
+
+/// The replacements of a walk: place, slot, and what was there. Most walks are short and need no allocation.
+#[derive(Default)]
+struct Log {
+    few: [(u32, u32, u64); 8],
+    len: usize,
+    more: Vec<(u32, u32, u64)>,
+}
+
+impl Log {
+    fn push(&mut self, replaced: (u32, u32, u64)) {
+        match self.few.get_mut(self.len) {
+            Some(next) => *next = replaced,
+            None => self.more.push(replaced),
+        }
+        self.len += 1;
+    }
+
+    /// Calls `act` with every replacement, the last one first.
+    fn each_back(self, act: impl FnMut((u32, u32, u64))) {
+        let few = &self.few[..self.len.min(self.few.len())];
+        few.iter().chain(&self.more).rev().copied().for_each(act);
     }
 }
 

@@ -319,7 +319,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let mut regions = Vec::new();
     let mut checksum = outline.checksum;
     for described in &outline.regions {
-        let mut words = Words::zeroed(described.shape.buffer_bits())?;
+        let mut words = Words::pooled(described.shape.buffer_bits())?;
         checksum = input.section_of_words("table", checksum, &mut words)?;
         let region = described.region(words)?;
         described.audit(&region)?;

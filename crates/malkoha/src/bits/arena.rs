@@ -1,0 +1,187 @@
+//! Memory for many tables of middle size, on large pages.
+//!
+//! A table of some hundred kilobytes is too small for large pages of its own, and with small pages a lookup in many such
+//! tables spends most of its time on address translation. So all of them share chunks of memory on large pages, in
+//! this one arena. The smallest free block that is large enough is used, and neighbouring free blocks become one. A chunk
+//! without blocks goes back to the system.
+#![expect(unsafe_code, reason = "addresses inside a chunk")]
+
+use core::ptr::NonNull;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use memmap2::{MmapMut, MmapOptions};
+
+/// Bytes of a large page.
+pub(super) const PAGE_BYTES: usize = 2 << 20;
+
+/// The most bytes of a chunk, and its share of all chunks: the arena has at most so much more than is used.
+const MOST_BYTES: usize = 64 << 20;
+const SHARE: usize = 16;
+
+/// A number of bytes of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Block {
+    bytes: usize,
+    chunk: usize,
+    offset: usize,
+}
+
+struct Chunk {
+    /// The first byte that is used, on a large page.
+    first: NonNull<u8>,
+    bytes: usize,
+    _map: MmapMut,
+}
+
+// SAFETY: the memory of a chunk is owned by it, and moving it to another thread moves the ownership.
+unsafe impl Send for Chunk {}
+
+#[derive(Default)]
+pub(super) struct Arena {
+    /// Chunks that went back leave their number free.
+    chunks: Vec<Option<Chunk>>,
+    /// Free blocks, by size.
+    by_size: BTreeSet<Block>,
+    /// Free blocks, by place: the bytes of each.
+    by_place: BTreeMap<(usize, usize), usize>,
+    /// Bytes of all chunks.
+    bytes: usize,
+}
+
+static ARENA: Mutex<Option<Arena>> = Mutex::new(None);
+
+fn arena() -> MutexGuard<'static, Option<Arena>> {
+    // Nothing in here panics halfway, so the content is sound whatever happened to another thread.
+    ARENA.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a block of `bytes` bytes, whole cache lines; returns it and its first byte. Its content is arbitrary.
+pub(super) fn take(bytes: usize) -> Option<(Block, NonNull<u8>)> {
+    arena().get_or_insert_default().take(bytes)
+}
+
+/// Gives back a block that nobody uses any more.
+pub(super) fn give(block: Block) {
+    arena().get_or_insert_default().give(block);
+}
+
+impl Arena {
+    fn take(&mut self, bytes: usize) -> Option<(Block, NonNull<u8>)> {
+        let least = Block { bytes, chunk: 0, offset: 0 };
+        let mut free = self.by_size.range(least..).next().copied();
+        if free.is_none() {
+            self.grow(bytes)?;
+            free = self.by_size.range(least..).next().copied();
+        }
+        let Block { bytes: whole, chunk, offset } = free?;
+        self.forget(Block { bytes: whole, chunk, offset });
+        if whole > bytes {
+            self.note(Block { bytes: whole - bytes, chunk, offset: offset + bytes });
+        }
+        let first = self.chunks[chunk].as_ref()?.first;
+        // SAFETY: the offset of a block is inside its chunk.
+        let first = unsafe { first.add(offset) };
+        Some((Block { bytes, chunk, offset }, first))
+    }
+
+    fn give(&mut self, mut block: Block) {
+        // The free neighbours become part of the block.
+        let before = self.by_place.range(..(block.chunk, block.offset)).next_back();
+        if let Some((&(chunk, offset), &bytes)) = before
+            && chunk == block.chunk
+            && offset + bytes == block.offset
+        {
+            self.forget(Block { bytes, chunk, offset });
+            block = Block { bytes: bytes + block.bytes, chunk, offset };
+        }
+        let after = (block.chunk, block.offset + block.bytes);
+        if let Some(&bytes) = self.by_place.get(&after) {
+            self.forget(Block { bytes, chunk: after.0, offset: after.1 });
+            block.bytes += bytes;
+        }
+        match &self.chunks[block.chunk] {
+            Some(chunk) if chunk.bytes == block.bytes => {
+                self.bytes -= block.bytes;
+                self.chunks[block.chunk] = None;
+            }
+            _ => self.note(block),
+        }
+    }
+
+    /// Adds a chunk with room for at least `bytes` bytes.
+    fn grow(&mut self, bytes: usize) -> Option<()> {
+        let size = (self.bytes / SHARE).min(MOST_BYTES).max(bytes).checked_next_multiple_of(PAGE_BYTES)?;
+        let chunk = Chunk::new(size)?;
+        let number = self.chunks.iter().position(Option::is_none).unwrap_or(self.chunks.len());
+        if number == self.chunks.len() {
+            self.chunks.try_reserve(1).ok()?;
+            self.chunks.push(None);
+        }
+        self.chunks[number] = Some(chunk);
+        self.bytes += size;
+        self.note(Block { bytes: size, chunk: number, offset: 0 });
+        Some(())
+    }
+
+    fn note(&mut self, block: Block) {
+        self.by_size.insert(block);
+        self.by_place.insert((block.chunk, block.offset), block.bytes);
+    }
+
+    fn forget(&mut self, block: Block) {
+        self.by_size.remove(&block);
+        self.by_place.remove(&(block.chunk, block.offset));
+    }
+}
+
+impl Chunk {
+    fn new(bytes: usize) -> Option<Self> {
+        // One page more than needed, so that the chunk can begin on a large page.
+        let mut map = MmapOptions::new().len(bytes.checked_add(PAGE_BYTES)?).map_anon().ok()?;
+        // A hint: without large pages lookups are slower and otherwise the same.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
+        let begin = map.as_ptr().align_offset(PAGE_BYTES);
+        let first = NonNull::from(map.get_mut(begin..begin.checked_add(bytes)?)?).cast();
+        Some(Self { first, bytes, _map: map })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::mix;
+
+    /// Random blocks: none overlap, neighbours become one again, and in the end nothing is left.
+    #[test]
+    fn blocks_are_disjoint_and_all_memory_comes_back() {
+        let mut arena = Arena::default();
+        let mut taken: Vec<(Block, NonNull<u8>)> = Vec::new();
+        for step in 0..20_000u64 {
+            let random = mix(step);
+            let growing = step % 4000 < 2000;
+            if taken.is_empty() || random % 8 < if growing { 5 } else { 3 } {
+                let bytes = (random >> 8) as usize % 300_000 / 64 * 64 + 64;
+                let (block, first) = arena.take(bytes).unwrap();
+                assert_eq!((block.bytes, first.as_ptr() as usize % 64), (bytes, 0));
+                taken.push((block, first));
+            } else {
+                let (block, _) = taken.swap_remove((random >> 8) as usize % taken.len());
+                arena.give(block);
+            }
+            if step % 500 == 0 {
+                let mut spans: Vec<_> =
+                    taken.iter().map(|(block, first)| (first.as_ptr() as usize, block.bytes)).collect();
+                spans.sort_unstable();
+                assert!(spans.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "blocks overlap");
+                let used: usize = spans.iter().map(|(_, bytes)| bytes).sum();
+                let free: usize = arena.by_place.values().sum();
+                assert_eq!(used + free, arena.bytes, "every byte is used or free");
+                assert_eq!(arena.by_size.len(), arena.by_place.len());
+            }
+        }
+        taken.into_iter().for_each(|(block, _)| arena.give(block));
+        assert!(arena.bytes == 0 && arena.by_place.is_empty() && arena.chunks.iter().all(Option::is_none));
+    }
+}
