@@ -35,6 +35,7 @@ pub(crate) fn of_new(args: &KeyArgs) -> KeyFormat {
 pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Reading> {
     let (held, path) = (of(filter), path.display());
     let (option, asked) = match (args.kmer, args.format) {
+        _ if args.table.column().is_some() => ("--column", Some(KeyFormat::Bytes)),
         (Some(k), _) => ("--kmer", Some(KeyFormat::Kmers { k })),
         (None, Some(Format::U64)) => ("--format", Some(KeyFormat::U64)),
         (None, Some(Format::Lines | Format::Nul)) => ("--format", Some(KeyFormat::Bytes)),

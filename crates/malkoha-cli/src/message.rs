@@ -7,3 +7,8 @@ use std::io::{self, Write};
 pub(crate) fn say(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
+
+/// Writes a message of the program to standard error: an error, a warning or a note.
+pub(crate) fn note(text: impl Display) {
+    say(format_args!("malkoha: {text}"));
+}

@@ -370,6 +370,9 @@ impl fmt::Display for Error {
             Self::Form { expected, got } => {
                 write!(f, "this is {got} and not {expected}; open it as what it is")
             }
+            Self::Io { operation, path, source } if path.as_os_str().is_empty() => {
+                write!(f, "could not {operation} it: {}", **source)
+            }
             Self::Io { operation, path, source } => {
                 write!(f, "could not {operation} {}: {}", path.display(), **source)
             }

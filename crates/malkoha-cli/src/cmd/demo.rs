@@ -11,9 +11,9 @@ use malkoha::{Filter, KeyFormat, Kind, Spec, theory};
 use crate::cli::DemoArgs;
 use crate::cmd::{Outcome, threads};
 use crate::figure;
-use crate::filter_file;
 use crate::output::Output;
 use crate::table::{Lines, Style};
+use crate::target::Place;
 use crate::units::{grouped, rate_in_words, short_rate};
 
 /// The measurements of one kind.
@@ -127,7 +127,8 @@ fn save_sample(args: &DemoArgs, path: &Path, threads: usize) -> Result<()> {
         filter.extend(&hashes.collect::<Vec<_>>(), threads)?;
         begin = end;
     }
-    filter_file::save(&filter, path)
+    let place = Place::of(path)?;
+    place.save(&filter, place.lock()?)
 }
 
 /// Builds a filter in two ways, and looks up every key and as many strangers.

@@ -314,7 +314,10 @@ impl<'a> Input<'a> {
         if self.left == 0 {
             return Ok(());
         }
-        let what = format!("there are {} bytes after the last section", self.left);
+        let what = match self.left {
+            1 => "there is a byte after the last section".to_owned(),
+            left => format!("there are {left} bytes after the last section"),
+        };
         Err(Error::corrupt("end", self.offset, what))
     }
 }
