@@ -1,4 +1,5 @@
 //! The arguments, as declarations only. Help, shell completions and the man page are all generated from them.
+#![expect(clippy::struct_excessive_bools, reason = "every flag is one")]
 
 use std::path::PathBuf;
 

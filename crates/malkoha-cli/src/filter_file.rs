@@ -26,12 +26,13 @@ const TOLERANCE: f64 = 1.1;
 
 /// Reads and verifies a filter from a file, a pipe or, if the path is `-`, standard input.
 pub(crate) fn open(path: &Path) -> Result<Filter> {
-    let is_stream = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
-    let filter = match File::open(path) {
-        _ if is_standard_input(path) => Filter::read_from(io::stdin().lock()),
-        Ok(pipe) if is_stream => Filter::read_from(pipe),
-        // The engine says why a file cannot be opened.
-        _ => Filter::open(path),
+    let filter = if is_standard_input(path) {
+        Filter::read_from(io::stdin().lock())
+    } else if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let pipe = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        Filter::read_from(pipe)
+    } else {
+        Filter::open(path)
     };
     filter.with_context(|| format!("cannot use {} as a filter", name(path)))
 }
@@ -39,7 +40,8 @@ pub(crate) fn open(path: &Path) -> Result<Filter> {
 /// Reads and verifies a filter. A large file that is damaged, or whose header promises more than there is, is refused
 /// before it takes the memory of a filter.
 pub(crate) fn open_with_care(path: &Path) -> Result<Filter> {
-    if path.metadata().is_ok_and(|found| found.is_file() && found.len() >= LARGE) {
+    let is_large = |found: std::fs::Metadata| found.is_file() && found.len() >= LARGE;
+    if !is_standard_input(path) && path.metadata().is_ok_and(is_large) {
         Filter::check_file(path).with_context(|| format!("cannot use {} as a filter", name(path)))?;
     }
     open(path)
@@ -84,6 +86,12 @@ pub(crate) fn source(
     bar: ProgressBar,
 ) -> Result<Source> {
     let (format, kmer) = key_format::reading(filter, path, args)?;
+    if key_format::is_guessed(filter, args) && !args.quiet {
+        note(format_args!(
+            "{} does not tell what its keys are, so lines are; if they are not, give --format",
+            name(path)
+        ));
+    }
     Ok(Source::new(inputs, format, kmer, args.table.column(), bar))
 }
 

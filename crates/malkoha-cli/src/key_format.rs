@@ -65,6 +65,11 @@ pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Re
     })
 }
 
+/// Returns whether nothing tells what the keys of a filter are. Those of integers would never be found among lines.
+pub(crate) fn is_guessed(filter: &Filter, args: &KeyArgs) -> bool {
+    of(filter) == KeyFormat::Any && args.format.is_none() && args.table.column().is_none()
+}
+
 /// Refuses to merge DNA words with other keys, although the file with those does not store its format.
 pub(crate) fn check_merge(one: (&Filter, &Path), other: (&Filter, &Path)) -> Result<()> {
     let (words, silent) = match (of(one.0), of(other.0)) {

@@ -113,8 +113,39 @@ fn sequences_that_are_read_as_lines_are_noted() {
         assert!(ran.err.contains(&format!("{file} looks like FASTA or FASTQ")), "{ran}");
         assert!(scene.run(&format!("build -n 10 -o g.malkoha {file}")).err.contains("--kmer"));
     }
+    assert!(scene.run("query -s f.malkoha genome.fa").err.is_empty());
     for args in ["f.malkoha mail.txt", "-f lines f.malkoha genome.fa", "-f fasta f.malkoha genome.fa"] {
         let ran = scene.run(&format!("query {args}"));
         assert!(ran.err.is_empty(), "{args}: {ran}");
     }
+}
+
+#[test]
+fn text_that_is_read_as_integers_is_noted() {
+    let scene = Scene::new("text-as-integers");
+    let integers: Vec<u8> = (0..100u64).flat_map(u64::to_le_bytes).collect();
+    scene.write("integers", &integers);
+    // As many bytes as whole integers have, so that reading them succeeds.
+    scene.write("text.txt", "1234567\n7654321\n");
+    scene.run("build -n 100 -f u64 -o f.malkoha integers").ok();
+    let ran = scene.run("query f.malkoha text.txt");
+    assert!(
+        ran.err.contains("text.txt looks like text, but every 8 bytes of it are read as an integer"),
+        "{ran}"
+    );
+    assert!(scene.run("query -c f.malkoha integers").err.is_empty());
+}
+
+/// Files of version 1, and filters of other programs, do not tell what their keys are.
+#[test]
+fn keys_of_an_unknown_format_are_noted() {
+    let scene = Scene::new("unknown-format");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+    scene.write("old.malkoha", std::fs::read(format!("{folder}/v1/numbers.malkoha")).unwrap());
+    scene.write("numbers.u64", std::fs::read(format!("{folder}/numbers.u64")).unwrap());
+    let words = "old.malkoha does not tell what its keys are, so lines are";
+    assert!(scene.run_with("query old.malkoha", "7\n").err.contains(words));
+    assert!(scene.run_with("add old.malkoha", "").err.contains(words));
+    let ran = scene.run("query -c -f u64 old.malkoha numbers.u64");
+    assert!(ran.err.is_empty() && ran.out.trim() == "40", "{ran}");
 }

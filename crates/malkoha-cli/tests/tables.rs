@@ -107,7 +107,7 @@ fn blocks_of_any_size_and_threads_give_the_same_records() {
             2 => format!("\"with \"\"quotes\"\" {}\"", row % 700),
             _ => format!("5\" pipe {}", row % 700),
         };
-        table += &format!("{row},{text}\n");
+        table.extend([&row.to_string(), ",", &text, "\n"]);
     }
     let expected = scene.run_with("dedup -q -n 9k --rate 1e-9 --column text -j 1", &table).ok();
     assert_eq!(expected.matches("over lines").count(), 175);

@@ -12,7 +12,9 @@ use crate::figure;
 use crate::needs;
 use crate::output::Output;
 use crate::table::{Style, Table};
-use crate::units::{brief_count, counted, grouped, rate_in_words, rounded_up, short_bytes, short_rate};
+use crate::units::{
+    brief_count, counted, grouped, rate_in_words, rounded_up, short_bytes, short_count, short_rate,
+};
 use crate::width::{self, paragraph, wrapped};
 
 /// The plan of every kind.
@@ -43,13 +45,15 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     if args.json {
         out.line(format_args!("{:#}", plan.json()))?;
     } else {
-        out.line(paragraph(&plan.wish(args), 0))?;
-        out.line(format_args!("\n{}", paragraph(&format!("Recommended: {}", plan.why), 0)))?;
+        out.line(paragraph(&wish(args), 0))?;
+        out.line(paragraph(&format!("Recommended: {}", plan.why), 0))?;
         out.line(paragraph(&plan.outcome(args), 0))?;
         out.line(plan.how(&args.needs))?;
         out.line(format_args!("\n{}", plan.table(args).to_string().trim_end()))?;
-        for (kind, why) in &plan.impossible {
-            out.line(format_args!("  {}", paragraph(&format!("{kind} is not possible: {why}"), 2)))?;
+        for kinds in plan.impossible.chunk_by(|one, other| one.1 == other.1) {
+            let names: Vec<_> = kinds.iter().map(|(kind, _)| kind.to_string()).collect();
+            let text = format!("not possible: {}: {}", names.join(", "), kinds[0].1);
+            out.line(format_args!("  {}", paragraph(&text, 4)))?;
         }
         out.line(format_args!("\n{}", plan.legend()))?;
         if args.staircase {
@@ -104,22 +108,16 @@ impl Plan {
         Ok(Self { offers, impossible, recommended: advice.geometry, why })
     }
 
-    /// States what was requested.
-    fn wish(&self, args: &PlanArgs) -> String {
-        let keys = args.keys.map(|keys| counted(keys, "key"));
-        let rate = args.rate.map(|rate| format!("a rate of at most {}", rate_in_words(rate)));
-        let memory = args.memory.map(|bytes| format!("{} of memory", short_bytes(bytes)));
-        let wish: Vec<_> = [keys, rate, memory].into_iter().flatten().collect();
-        wish.join(", ")
-    }
-
     /// States what the recommended filter would be, beyond what was requested.
     fn outcome(&self, args: &PlanArgs) -> String {
         let best = &self.recommended;
-        let keys = if args.keys.is_none() { counted(best.keys(), "key") + ", " } else { String::new() };
         let (memory, bits) = (short_bytes(best.bytes()), best.bits_per_key());
         let rate = rate_in_words(best.predicted_rate(best.keys()));
-        format!("{keys}{memory}, {bits:.2} bits per key, rate {rate}")
+        match (args.keys, args.memory) {
+            (None, _) => format!("{}, {bits:.2} bits per key", counted(best.keys(), "key")),
+            (_, None) => format!("{memory}, {bits:.2} bits per key, rate {rate}"),
+            _ => format!("rate {rate}, {memory}, {bits:.2} bits per key"),
+        }
     }
 
     /// Returns the table of all kinds. Keys are shown only where they are what differs.
@@ -135,7 +133,7 @@ impl Plan {
                 if args.keys.is_some() {
                     short_rate(offer.predicted_rate(offer.keys()))
                 } else {
-                    grouped(offer.keys())
+                    column_of_keys(offer.keys())
                 },
                 format!("{:.2}", offer.lines_per_lookup()),
                 can.map(|need| letter(*need)).collect(),
@@ -239,9 +237,23 @@ impl Plan {
     }
 }
 
+/// States what was requested.
+fn wish(args: &PlanArgs) -> String {
+    let keys = args.keys.map(|keys| counted(keys, "key"));
+    let rate = args.rate.map(|rate| format!("a rate of at most {}", rate_in_words(rate)));
+    let memory = args.memory.map(|bytes| format!("{} of memory", short_bytes(bytes)));
+    let wish: Vec<_> = [keys, rate, memory].into_iter().flatten().collect();
+    wish.join(", ")
+}
+
 /// Returns the letter that stands for a need in the table.
 fn letter(need: Need) -> char {
     need.name().chars().next().unwrap_or(' ')
+}
+
+/// Formats a number of keys so that a table with it fits 60 columns.
+fn column_of_keys(keys: u64) -> String {
+    if keys < 10_000_000_000 { grouped(keys) } else { short_count(keys as f64) }
 }
 
 /// Returns a command that fits standard output, indented, and continued as in a shell.
@@ -253,8 +265,8 @@ fn command(text: &str) -> String {
 
 /// Writes a rate briefly: exactly, or with three digits and a little higher, which takes no more memory.
 fn brief_rate(rate: f64) -> String {
-    let exact = rate.to_string();
-    if exact.len() <= 7 {
+    let exact = [format!("{rate}"), format!("{rate:e}")];
+    if let Some(exact) = exact.into_iter().find(|exact| exact.len() <= 7) {
         return exact;
     }
     let magnitude = rate.log10().floor();

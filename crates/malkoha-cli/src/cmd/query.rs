@@ -34,7 +34,8 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
     let filter = filter_file::open(&args.filter)?;
     let bar = progress::bar(&inputs, "asking", input.quiet || prints_keys(args));
     let mut source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
-    let unreadable = source.leave_out_unreadable(args.no_messages);
+    let unreadable = source.leave_out_unreadable();
+    source.silent(args.no_messages);
     let work = |block: &mut Vec<u8>, worked: &mut Worked| look_up(args, &filter, block, worked);
     let (mut out, mut skipped) = (Output::new(), 0);
     let mut counts = vec![Counts::default(); inputs.len()];

@@ -72,10 +72,12 @@ pub(crate) fn which(text: &str) -> Result<Which, String> {
 impl Column {
     /// Returns how a file is read of which the name is known, before its header is.
     pub(super) fn layout(&self, name: &str) -> Layout {
-        let name = name.to_ascii_lowercase();
-        let name =
-            [".gz", ".zst", ".xz", ".bz2"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-        let tabs = name.ends_with(".tsv") || name.ends_with(".tab");
+        let mut parts = name.rsplit('.').map(str::to_ascii_lowercase);
+        let mut last = parts.next().unwrap_or_default();
+        if matches!(last.as_str(), "gz" | "zst" | "xz" | "bz2") {
+            last = parts.next().unwrap_or_default();
+        }
+        let tabs = parts.next().is_some() && matches!(last.as_str(), "tsv" | "tab");
         let delimiter = self.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
         let index = if let Which::Numbered(index) = self.which { index } else { 0 };
         Layout { delimiter, index, header: Header::Absent }

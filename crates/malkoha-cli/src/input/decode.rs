@@ -45,7 +45,7 @@ struct InWords {
 
 impl Read for InWords {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.decoder.read(buffer).map_err(|error| in_words(self.form, error))
+        self.decoder.read(buffer).map_err(|error| in_words(self.form, &error))
     }
 }
 
@@ -55,10 +55,10 @@ fn causes<'a>(first: Option<&'a (dyn Error + 'static)>) -> impl Iterator<Item = 
 }
 
 /// Returns the error of a decoder in plain words, or that of the system which caused it.
-fn in_words(form: Form, error: io::Error) -> io::Error {
+fn in_words(form: Form, error: &io::Error) -> io::Error {
     // An error in an `io::Error` is not its source.
     let inner = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
-    let all = causes(Some(&error)).chain(causes(inner));
+    let all = causes(Some(error)).chain(causes(inner));
     let of_system: Vec<&io::Error> = all.filter_map(|cause| cause.downcast_ref()).collect();
     if let Some(code) = of_system.iter().find_map(|cause| cause.raw_os_error()) {
         return io::Error::from_raw_os_error(code);

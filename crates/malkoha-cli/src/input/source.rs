@@ -55,16 +55,10 @@ pub(crate) struct Source {
     piece: Vec<u8>,
     bar: ProgressBar,
     stop: Stop,
-    /// What is done with inputs that cannot be read; `None` if they end the program.
-    unreadable: Option<Unreadable>,
-}
-
-/// What is done with inputs that cannot be read.
-struct Unreadable {
-    /// Whether they are reported.
+    /// Set if an input could not be read and was left out; `None` if that ends the program.
+    left_out: Option<Arc<AtomicBool>>,
+    /// Whether there are no messages about inputs.
     silent: bool,
-    /// Whether there were any.
-    any: Arc<AtomicBool>,
 }
 
 /// An input that is being read.
@@ -74,12 +68,10 @@ struct Open {
     /// The parser of sequences, for formats that have them; chosen by the first piece.
     fastx: Option<Fastx>,
     fresh: bool,
-    /// Whether its lines may be those of sequences, which is told by the first block.
-    suspect: bool,
+    /// Whether the next block is its first, which tells what it is.
+    first: bool,
     /// Whether all of it was read.
     ended: bool,
-    /// Whether the next block begins with a header.
-    header: bool,
     keying: Keying,
     /// Bytes that are read at a time.
     block_bytes: usize,
@@ -112,7 +104,8 @@ impl Source {
             piece: Vec::new(),
             bar,
             stop: Stop::default(),
-            unreadable: None,
+            left_out: None,
+            silent: false,
         }
     }
 
@@ -126,12 +119,14 @@ impl Source {
         self.stop.clone()
     }
 
-    /// Makes inputs that cannot be read be left out, and reported unless `silent`. Returns what tells whether there
-    /// were any.
-    pub(crate) fn leave_out_unreadable(&mut self, silent: bool) -> Arc<AtomicBool> {
-        let any = Arc::<AtomicBool>::default();
-        self.unreadable = Some(Unreadable { silent, any: any.clone() });
-        any
+    /// Makes inputs that cannot be read be left out. Returns what tells whether there were any.
+    pub(crate) fn leave_out_unreadable(&mut self) -> Arc<AtomicBool> {
+        self.left_out.get_or_insert_default().clone()
+    }
+
+    /// Makes no messages about inputs, if that is wanted.
+    pub(crate) fn silent(&mut self, silent: bool) {
+        self.silent = silent;
     }
 
     /// Replaces the content of `block` with the next block; `None` if there is none.
@@ -147,9 +142,9 @@ impl Source {
                 Ok(false) => return Ok(None),
                 Err(error) => error,
             };
-            let Some(unreadable) = &self.unreadable else { return Err(failed) };
-            unreadable.any.store(true, Ordering::Relaxed);
-            if !unreadable.silent {
+            let Some(left_out) = &self.left_out else { return Err(failed) };
+            left_out.store(true, Ordering::Relaxed);
+            if !self.silent {
                 note(format_args!("{failed:#}"));
             }
             if self.ends_early(block)
@@ -231,8 +226,7 @@ impl Source {
             Some(column) => Keying::Column(column.layout(&path.to_string_lossy())),
             None => self.keying,
         };
-        let header = self.column.as_ref().is_some_and(Column::has_header);
-        self.open = Some(Open::new(path, keying, header, &self.bar, &self.stop)?);
+        self.open = Some(Open::new(path, keying, &self.bar, &self.stop)?);
         Ok(true)
     }
 
@@ -240,20 +234,21 @@ impl Source {
     fn origin(&mut self, block: &[u8]) -> Result<Origin> {
         let open = self.open.as_mut().expect("the block was read from it");
         let mut origin = Origin { input: self.next - 1, keying: open.keying };
+        let first = std::mem::take(&mut open.first);
         if let (Keying::Column(table), Some(column)) = (&mut open.keying, &self.column)
-            && std::mem::take(&mut open.header)
+            && first
+            && column.has_header()
         {
             column.find(table, block).with_context(|| name(&open.path))?;
-            let header =
-                if std::mem::replace(&mut self.had_header, true) { Header::Repeated } else { Header::Wanted };
+            let repeated = std::mem::replace(&mut self.had_header, true);
+            let header = if repeated { Header::Repeated } else { Header::Wanted };
             origin.keying = Keying::Column(Layout { header, ..*table });
         }
-        if std::mem::take(&mut open.suspect) && looks_like_sequences(block) {
-            note(format_args!(
-                "{} looks like FASTA or FASTQ, but its lines are the keys; for sequences give --format, for their \
-                 words build with --kmer",
-                name(&open.path)
-            ));
+        if first
+            && !self.silent
+            && let Some(doubt) = doubt(self.format, open.keying, block)
+        {
+            note(format_args!("{} {doubt}", name(&open.path)));
         }
         if open.ended {
             self.open = None;
@@ -263,7 +258,7 @@ impl Source {
 }
 
 impl Open {
-    fn new(path: PathBuf, keying: Keying, header: bool, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
+    fn new(path: PathBuf, keying: Keying, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
         let idle = |input| -> Box<dyn Read + Send> { Box::new(Idle::new(input, stop.clone())) };
         let input = if is_standard_input(&path) {
             Ok(idle(Box::new(io::stdin())))
@@ -276,17 +271,7 @@ impl Open {
         let content = input.and_then(|input| decoded(Box::new(bar.wrap_read(input))));
         let content = content.with_context(|| format!("cannot open {}", name(&path)))?;
         let block_bytes = BLOCK.get();
-        Ok(Self {
-            path,
-            content,
-            fastx: None,
-            fresh: true,
-            suspect: false,
-            ended: false,
-            header,
-            keying,
-            block_bytes,
-        })
+        Ok(Self { path, content, fastx: None, fresh: true, first: true, ended: false, keying, block_bytes })
     }
 
     /// Appends what is read next to a block; `false` at the end. `piece` is a buffer for bytes that are not
@@ -300,7 +285,6 @@ impl Open {
         if self.fresh {
             self.fastx = fastx(format, self.keying, piece)?;
             self.fresh = false;
-            self.suspect = format.is_none() && self.keying == Keying::Strings(b'\n');
         }
         match &mut self.fastx {
             Some(fastx) if piece.is_empty() => fastx.finish(block)?,
@@ -345,6 +329,22 @@ fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<
         }
         _ => None,
     })
+}
+
+/// Says why an input that begins with this block is probably not what it is read as; `None` if it may well be. Such keys
+/// would never be found, and nobody would know why.
+fn doubt(format: Option<Format>, keying: Keying, block: &[u8]) -> Option<&'static str> {
+    let is_text = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' '..=b'~');
+    match (format, keying) {
+        (None, Keying::Strings(b'\n')) if looks_like_sequences(block) => Some(
+            "looks like FASTA or FASTQ, but its lines are the keys; for sequences give --format, for their words \
+             build with --kmer",
+        ),
+        (_, Keying::Numbers) if block.contains(&b'\n') && block.iter().all(is_text) => {
+            Some("looks like text, but every 8 bytes of it are read as an integer")
+        }
+        _ => None,
+    }
 }
 
 /// Returns whether an input is standard input.
