@@ -92,6 +92,8 @@ fn one_is_not_many() {
     let longer = [&scene.read("f.malkoha")[..], b"x"].concat();
     scene.write("longer.malkoha", longer);
     scene.run("verify longer.malkoha").fails(&["there is a byte after the last section"]);
+    scene.run("plan -r 1% -m 1").fails(&["1 byte is not enough"]);
+    scene.run("verify f.malkoha longer.malkoha").fails(&["1 of 2 files is not sound"]);
     let said = scene.run("plan -n 1 -r 1%").ok();
     assert!(said.starts_with("1 key, "), "{said}");
 }

@@ -47,6 +47,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome> {
         (0, _) => Ok(Outcome::Done),
         // It has been named.
         (_, 1) => Ok(Outcome::Failed),
-        (bad, all) => bail!("{bad} of {all} files are not sound: {}", damaged.join(", ")),
+        (bad, all) => {
+            let are = if bad == 1 { "is" } else { "are" };
+            bail!("{bad} of {all} files {are} not sound: {}", damaged.join(", "))
+        }
     }
 }

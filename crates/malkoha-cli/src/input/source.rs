@@ -208,7 +208,7 @@ impl Source {
             if block.len() > MOST_KEY {
                 let remedy = match keying {
                     Keying::Column(_) => "does a field in quotes have no end?",
-                    _ => "give what separates keys with --format",
+                    _ => "do they end as the options say?",
                 };
                 bail!("{}: a key is longer than 256 MiB; {remedy}", path());
             }
