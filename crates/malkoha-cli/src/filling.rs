@@ -8,7 +8,7 @@
 //!
 //! Batches depend only on the input, so the filter is the same for any number of threads.
 
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
 use anyhow::{Result, anyhow};
 use malkoha::{Filter, Full, KeyHash};
@@ -42,25 +42,25 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
     let (enough, mut skipped) = (batch(filter), 0);
     let stop = source.stop();
     let (full_batches, batches) = sync_channel::<Vec<KeyHash>>(0);
+    let (used, used_batches) = channel();
     let mut tally = std::thread::scope(|scope| {
         let storing = scope.spawn(|| {
             // Do not wait for more input if there is no room for what has arrived.
-            store(filter, batches, threads, copies).inspect_err(|_| stop.now())
+            store(filter, batches, &used, threads, copies).inspect_err(|_| stop.now())
         });
-        let mut batch = Vec::new();
+        let empty = || Vec::with_capacity(enough + enough / 8);
+        let mut batch = empty();
         let mut collect = |worked: &mut Worked| {
             let keys = &worked.keys;
             skipped += keys.skipped;
-            // Not more than will be needed, which growth by doubling could be.
-            if batch.capacity() < batch.len() + keys.hashes.len() {
-                let more = (2 * batch.len()).min(enough) + keys.hashes.len();
-                batch.reserve_exact(more - batch.len());
-            }
             batch.extend_from_slice(&keys.hashes);
             if batch.len() < enough {
                 return Ok(());
             }
-            full_batches.send(std::mem::take(&mut batch)).map_err(|_| anyhow!("storing has ended"))
+            // The other batch has been stored when this one is taken.
+            full_batches.send(std::mem::take(&mut batch)).map_err(|_| anyhow!("storing has ended"))?;
+            batch = used_batches.try_recv().unwrap_or_else(|_| empty());
+            Ok(())
         };
         let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.hash(block, &hasher);
         let read = pipeline::run(source, threads, &work, &mut collect);
@@ -76,15 +76,16 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
     Ok(tally)
 }
 
-/// Stores batches as they arrive.
+/// Stores batches as they arrive, and gives them back to be used again.
 fn store(
     filter: &mut Filter,
     batches: Receiver<Vec<KeyHash>>,
+    used: &Sender<Vec<KeyHash>>,
     threads: usize,
     copies: bool,
 ) -> Result<Tally, Full> {
     let mut tally = Tally::default();
-    for batch in batches {
+    for mut batch in batches {
         let stored = if copies && filter.is_empty() {
             filter.extend(&batch, threads)?;
             batch.len() as u64
@@ -96,6 +97,9 @@ fn store(
             filter.extend_unique(&batch, threads)?
         };
         tally.add(filter, batch.len(), stored);
+        batch.clear();
+        // Nobody needs the last ones.
+        let _ = used.send(batch);
     }
     tally.settle(filter);
     Ok(tally)
