@@ -124,7 +124,7 @@ fn index(number: u64) -> usize {
 pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let opening = Opening::read(input)?;
     let bits = opening.header.geometry.table_bits().expect("checked when the header was read");
-    let words = input.table(opening.checksum, bits)?;
+    let (words, _) = input.table(opening.checksum, bits)?;
     let filter = opening.filter(words)?;
     opening.audit(&filter)?;
     Ok(filter)

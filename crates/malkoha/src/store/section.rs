@@ -212,36 +212,13 @@ impl<'a> Input<'a> {
         self.end_section(name, content, hash)
     }
 
-    /// Reads a section whose content is a table of `bits` bits, and verifies it.
-    pub(super) fn table(&mut self, before: u64, bits: u64) -> Result<Words, Error> {
-        let name = "table";
-        if !self.stream {
-            let mut words = Words::zeroed(bits)?;
-            self.section_of_words(name, before, &mut words)?;
-            return Ok(words);
-        }
-        // A stream may be shorter than its header says: memory is taken as bytes arrive, and for the table when all of
-        // them are there.
-        let (mut arrived, mut exhausted) = (Vec::new(), false);
-        let bytes = Words::bytes_for(bits);
-        self.section(name, (bytes, before), |chunk| {
-            exhausted |= arrived.try_reserve(chunk.len()).is_err();
-            if !exhausted {
-                arrived.extend_from_slice(chunk);
-            }
-        })?;
-        if exhausted {
-            return Err(Error::Allocation { bytes });
-        }
-        let mut words = Words::zeroed(bits)?;
-        for (word, bytes) in words.iter_mut().zip(arrived.as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        Ok(words)
-    }
-
-    /// Reads a section whose content is a table into `words`, and verifies it.
-    fn section_of_words(&mut self, name: &'static str, before: u64, words: &mut [u64]) -> Result<(), Error> {
+    /// Reads a section whose content is a table into `words`, and verifies it. Returns its checksum.
+    pub(super) fn section_of_words(
+        &mut self,
+        name: &'static str,
+        before: u64,
+        words: &mut [u64],
+    ) -> Result<(), Error> {
         debug_assert!(self.prefix.is_none(), "a table is never first");
         let bytes = size_of_val(words);
         self.need_section(name, bytes as u64)?;
@@ -258,13 +235,13 @@ impl<'a> Input<'a> {
             self.read_words(front, &mut hash)
         })?;
         self.read_words(back, &mut hash)?;
-        self.end_section(name, bytes as u64, hash)?;
+        let checksum = self.end_section(name, bytes as u64, hash)?;
         if cfg!(target_endian = "big") {
             for word in words {
                 *word = u64::from_le(*word);
             }
         }
-        Ok(())
+        Ok(checksum)
     }
 
     /// Reads words as stored, and hashes them while they are in the cache.
@@ -274,6 +251,34 @@ impl<'a> Input<'a> {
             hash.update(chunk);
         }
         Ok(())
+    }
+
+    /// Reads a section whose content is a table of `bits` bits, and verifies it. Also returns its checksum.
+    pub(super) fn table(&mut self, before: u64, bits: u64) -> Result<(Words, u64), Error> {
+        let name = "table";
+        if !self.stream {
+            let mut words = Words::zeroed(bits)?;
+            let checksum = self.section_of_words(name, before, &mut words)?;
+            return Ok((words, checksum));
+        }
+        // A stream may be shorter than its header says: memory is taken as bytes arrive, and for the table when all of
+        // them are there.
+        let (mut arrived, mut exhausted) = (Vec::new(), false);
+        let bytes = Words::bytes_for(bits);
+        let checksum = self.section(name, (bytes, before), |chunk| {
+            exhausted |= arrived.try_reserve(chunk.len()).is_err();
+            if !exhausted {
+                arrived.extend_from_slice(chunk);
+            }
+        })?;
+        if exhausted {
+            return Err(Error::Allocation { bytes });
+        }
+        let mut words = Words::zeroed(bits)?;
+        for (word, bytes) in words.iter_mut().zip(arrived.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Ok((words, checksum))
     }
 
     /// Fails if there are too few bytes for a section with `content` bytes of content.
