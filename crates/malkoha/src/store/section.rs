@@ -218,7 +218,7 @@ impl<'a> Input<'a> {
         name: &'static str,
         before: u64,
         words: &mut [u64],
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         debug_assert!(self.prefix.is_none(), "a table is never first");
         let bytes = size_of_val(words);
         self.need_section(name, bytes as u64)?;
