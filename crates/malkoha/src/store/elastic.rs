@@ -319,8 +319,8 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let mut regions = Vec::new();
     let mut checksum = outline.checksum;
     for described in &outline.regions {
-        let mut words = Words::pooled(described.shape.buffer_bits())?;
-        checksum = input.section_of_words("table", checksum, &mut words)?;
+        let words;
+        (words, checksum) = input.table(checksum, described.shape.buffer_bits(), Words::pooled)?;
         let region = described.region(words)?;
         described.audit(&region)?;
         regions.push(region);

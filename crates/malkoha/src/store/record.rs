@@ -140,7 +140,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     input.expect(Form::Single)?;
     let opening = Opening::read(input)?;
     let bits = opening.header.geometry.table_bits().expect("checked when the header was read");
-    let (words, _) = input.table(opening.checksum, bits)?;
+    let (words, _) = input.table(opening.checksum, bits, Words::zeroed)?;
     let filter = opening.filter(words)?;
     opening.audit(&filter)?;
     Ok(filter)

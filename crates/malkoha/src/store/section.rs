@@ -253,11 +253,17 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Reads a section whose content is a table of `bits` bits, and verifies it. Also returns its checksum.
-    pub(super) fn table(&mut self, before: u64, bits: u64) -> Result<(Words, u64), Error> {
+    /// Reads a section whose content is a table of `bits` bits, into memory from `take`, and verifies it. Also returns its
+    /// checksum.
+    pub(super) fn table(
+        &mut self,
+        before: u64,
+        bits: u64,
+        take: fn(u64) -> Result<Words, Error>,
+    ) -> Result<(Words, u64), Error> {
         let name = "table";
         if !self.stream {
-            let mut words = Words::zeroed(bits)?;
+            let mut words = take(bits)?;
             let checksum = self.section_of_words(name, before, &mut words)?;
             return Ok((words, checksum));
         }
@@ -274,7 +280,7 @@ impl<'a> Input<'a> {
         if exhausted {
             return Err(Error::Allocation { bytes });
         }
-        let mut words = Words::zeroed(bits)?;
+        let mut words = take(bits)?;
         for (word, bytes) in words.iter_mut().zip(arrived.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
         }
