@@ -104,6 +104,7 @@ pub(crate) fn source(
 fn room(stats: &Stats) -> String {
     let keys = grouped(stats.head_room);
     match stats.links.len() {
+        0 if stats.growth.is_some() => format!("{keys} more keys without growing; it grows as needed"),
         0 => format!("{keys} more keys ({})", stats.level),
         1 => format!("{keys} more keys before it grows"),
         links => format!("{keys} more keys before it grows beyond its {links} links"),

@@ -54,7 +54,7 @@ fn report(args: &DedupArgs, seen: &Seen, tally: &Tally, start: Instant) -> Repor
     let (dropped, wrongly) = (grouped(tally.keys - tally.stored), tally.alike_in_words());
     report
         .fact("lines", format_args!("{} read, {} written", grouped(tally.keys), grouped(tally.stored)))
-        .fact("filter", format_args!("{}, {}", args.kind, short_bytes(seen.memory_bytes())))
+        .fact("filter", format_args!("{}, {}", seen.kind(args.kind), short_bytes(seen.memory_bytes())))
         .fact("time", format_args!("{:.2} seconds", start.elapsed().as_secs_f64()))
         .fact("dropped", format_args!("{dropped} as duplicates; expected wrongly among them: {wrongly}"));
     report

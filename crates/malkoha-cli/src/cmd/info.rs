@@ -1,7 +1,7 @@
 //! `malkoha info`: shows what a filter is and how full it is.
 
 use anyhow::Result;
-use malkoha::{Filter, KeyFormat};
+use malkoha::{Filter, GrowthStats, KeyFormat};
 use malkoha_metrics::Exposition;
 use serde_json::{Value, json};
 
@@ -38,9 +38,22 @@ fn text(args: &InfoArgs, filter: &Filter) -> Report {
     if format != KeyFormat::Any {
         report.fact("holds", key_format::in_words(format));
     }
-    report.fact("keys", format_args!("{} of {} planned", grouped(stats.items), grouped(geometry.keys())));
+    match stats.growth {
+        Some(growth) => {
+            let promised = grouped(growth.promised_keys);
+            report.fact("keys", format_args!("{}; the promise is for up to {promised}", grouped(stats.items)))
+        }
+        None => report
+            .fact("keys", format_args!("{} of {} planned", grouped(stats.items), grouped(geometry.keys()))),
+    };
     report.fact("promise", rate_in_words(geometry.rate()));
     filter_file::describe(&mut report, filter);
+    if let Some(growth) = stats.growth {
+        let (regions, overflow) = (grouped(growth.regions), grouped(growth.overflow));
+        report.fact("regions", format_args!("{regions}, and {overflow} keys in their overflow"));
+        report.fact("steps", steps(&growth));
+        report.fact("lengths", lengths(filter));
+    }
     for link in &stats.links {
         report.fact(
             "link",
@@ -57,6 +70,20 @@ fn text(args: &InfoArgs, filter: &Filter) -> Report {
         .fact("bits/key", format_args!("{:.2}", stats.memory_bytes as f64 * 8.0 / stats.items.max(1) as f64));
     report.fact("seed", geometry.seed());
     report
+}
+
+/// How a filter has grown since it was read.
+fn steps(growth: &GrowthStats) -> String {
+    let (grown, shrunk) = (grouped(growth.steps), grouped(growth.shrinks));
+    let longest = growth.longest_step.as_secs_f64() * 1e3;
+    format!("{grown} of growth and {shrunk} of shrinking since it was opened, {longest:.3} ms at most")
+}
+
+/// How many fingerprints have which length.
+fn lengths(filter: &Filter) -> String {
+    let lengths = filter.fingerprint_lengths();
+    let lengths = lengths.iter().map(|(bits, copies)| format!("{} of {bits} bits", grouped(*copies)));
+    lengths.collect::<Vec<_>>().join(", ")
 }
 
 fn json(args: &InfoArgs, filter: &Filter) -> Value {
@@ -77,6 +104,16 @@ fn json(args: &InfoArgs, filter: &Filter) -> Value {
         "stash": stats.stash_size,
         "head_room": stats.head_room,
         "level": stats.level.to_string(),
+        "growth": stats.growth.map(|growth| json!({
+            "regions": growth.regions,
+            "steps": growth.steps,
+            "shrinks": growth.shrinks,
+            "longest_step_seconds": growth.longest_step.as_secs_f64(),
+            "overflow": growth.overflow,
+            "promised_keys": growth.promised_keys,
+            "fingerprint_lengths": filter.fingerprint_lengths().into_iter()
+                .map(|(bits, copies)| json!({ "bits": bits, "copies": copies })).collect::<Vec<_>>(),
+        })),
         "links": stats.links.iter().map(|link| json!({
             "keys": link.items,
             "planned_keys": link.keys,

@@ -1,4 +1,4 @@
-//! `malkoha merge`: merges filters of equal geometry into a new one, without their keys.
+//! `malkoha merge`: merges filters of equal geometry, or filters that grow, into a new one, without their keys.
 
 use anyhow::{Context, Result};
 
@@ -6,7 +6,7 @@ use crate::cli::MergeArgs;
 use crate::cmd::Outcome;
 use crate::output::Output;
 use crate::report::Report;
-use crate::units::grouped;
+use crate::units::{grouped, rate_in_words};
 use crate::{filter_file, key_format};
 
 /// Runs the subcommand.
@@ -19,7 +19,9 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
         let other = filter_file::open(path)?;
         key_format::check_merge((&united, first), (&other, path))?;
         copies += other.len();
-        let merged = if args.copies { united.merge(&other) } else { united.merge_unique(&other) };
+        // Growing filters keep all copies: what looks alike in one may be different keys in the other.
+        let all = args.copies || united.geometry().elastic().is_some();
+        let merged = if all { united.merge(&other) } else { united.merge_unique(&other) };
         merged.with_context(|| format!("cannot merge {} into {}", path.display(), first.display()))?;
     }
     filter_file::save(&united, &args.out)?;
@@ -34,6 +36,10 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
             grouped(united.len())
         ),
     );
+    if united.geometry().elastic().is_some() {
+        let sum = rate_in_words(united.geometry().rate());
+        report.fact("promise", format_args!("{sum}: the rates of growing filters add up"));
+    }
     filter_file::describe(&mut report, &united);
     let mut out = Output::new();
     out.line(report)?;

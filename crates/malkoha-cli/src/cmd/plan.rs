@@ -39,9 +39,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
         for (kind, why) in &plan.impossible {
             out.line(format_args!("  {kind} is not possible: {why}"))?;
         }
-        out.line(
-            "Lines are the cache lines read to look up an absent key. Filters with values do not grow.\n",
-        )?;
+        out.line("Lines are the cache lines read to look up an absent key.\n")?;
         out.line(format_args!("Recommended is {}", plan.why))?;
         out.line(plan.how(&args.needs))?;
         out.line(plan.staircase())?;
