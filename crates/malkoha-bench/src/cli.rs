@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Rates(RatesArgs),
     /// Measures what a key costs as filters grow.
     Scale(ScaleArgs),
+    /// Measures what growing costs: memory at every size, and speed beside a planned filter.
+    Growth(GrowthArgs),
     /// Measures saving, opening and mapping, beside a plain copy of the same bytes.
     Store(StoreArgs),
     /// Measures the tables and figures of the papers again, all of them or those named.
@@ -253,6 +255,49 @@ pub(crate) struct ScaleArgs {
     /// Turns.
     #[arg(long, default_value_t = 3)]
     pub(crate) repeats: usize,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct GrowthArgs {
+    /// The rate of all filters.
+    #[arg(long, default_value = "0.1%")]
+    pub(crate) rate: Rate,
+
+    /// Keys that a filter grows to, from 1000, with a point every tenth of a doubling [default: 10,000,000].
+    #[arg(long)]
+    pub(crate) keys: Option<u64>,
+
+    /// Numbers of keys at which growing filters are compared with planned ones [default: 100,000 and 10,000,000].
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) speeds: Option<Vec<u64>>,
+
+    /// Keys of the smallest and the largest of the filters that are merged [default: 10,000 and 1,000,000].
+    #[arg(long, value_delimiter = ',', num_args = 1)]
+    pub(crate) merged: Option<Vec<u64>>,
+
+    /// Filters that are merged.
+    #[arg(long, default_value_t = 64)]
+    pub(crate) parts: usize,
+
+    /// Keys that are looked up in one turn.
+    #[arg(long, default_value_t = 4 << 20)]
+    pub(crate) queries: usize,
+
+    /// Keys that were never stored, to measure the rate with at every point.
+    #[arg(long, default_value_t = 1 << 20)]
+    pub(crate) strangers: u64,
+
+    /// Pages under all tables.
+    #[arg(long, default_value = "huge")]
+    pub(crate) pages: PageSize,
+
+    /// Turns [default: 5].
+    #[arg(long)]
+    pub(crate) repeats: Option<usize>,
+
+    /// A tenth of the keys and fewer turns, unless they are given: a minute, and numbers that are worth little.
+    #[arg(long)]
+    pub(crate) quick: bool,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -5,6 +5,7 @@
 //! cargo run --release -p malkoha-bench -- speed --quick --peers
 //! cargo run --release -p malkoha-bench -- rates --sizes l2
 //! cargo run --release -p malkoha-bench -- scale
+//! cargo run --release -p malkoha-bench -- growth --quick
 //! cargo run --release -p malkoha-bench -- store
 //! ```
 
@@ -12,6 +13,7 @@ mod access;
 mod cli;
 mod contestants;
 mod flow;
+mod growth;
 mod limits;
 mod measure;
 mod memory;
@@ -61,6 +63,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             (tables::rates::tables(&Record::of(&recorded, &origin)?), recorded)
         }
         Command::Scale(args) => alike(scale::run(&args)?),
+        Command::Growth(args) => {
+            let recorded = growth::run(&args)?;
+            (tables::growth::tables(&Record::of(&recorded, &origin)?), recorded)
+        }
         Command::Tables(_) | Command::All(_) => unreachable!("dealt with above"),
         Command::Store(args) => alike(store::run(&args)?),
     };

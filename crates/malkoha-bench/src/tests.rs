@@ -10,7 +10,7 @@ use crate::operation::Operation;
 use crate::record::Origin;
 use crate::table::{Cell, Table};
 use crate::tables::{Folders, documents};
-use crate::{limits, rates, record, scale, speed, store};
+use crate::{growth, limits, rates, record, scale, speed, store};
 
 fn command(line: &str) -> Command {
     Cli::try_parse_from(line.split_whitespace()).unwrap().command
@@ -152,6 +152,28 @@ fn scale_says_where_it_stops() {
     for (built, found) in column(&table, "ns/key").iter().zip(column(&table, "find ns/key")) {
         assert_eq!(number(built) > 0.0, number(&found) > 0.0, "what was built was asked");
     }
+}
+
+#[test]
+fn a_record_of_growth_reads_back_as_the_chapter() {
+    let line = "bench growth --keys 20000 --speeds 3000,5000 --merged 100,2000 --parts 7 --repeats 2 --queries 2000 \
+                --strangers 50000";
+    let Command::Growth(args) = command(line) else { panic!() };
+    let table = growth::run(&args).unwrap();
+    let folder = env::temp_dir().join(format!("malkoha-bench-growth-{}", process::id()));
+    let folders = Folders { records: folder.join("records"), docs: folder.clone() };
+    record::write(&folders.records, "growth", &table, &Origin::here()).unwrap();
+    let documents = documents(&folders).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let [(figure, svg), (_, text)] = &documents[..] else { panic!("a figure and a text") };
+    assert!(figure.ends_with("figures/growth.svg") && svg.contains("chain"));
+    for row in ["| 1000 | ", "| 3000 | find in slices | ", "| 5000 | bulk | ", "| merged | "] {
+        assert!(text.contains(row), "{row} is in no table: {text}");
+    }
+    assert!(!text.contains("NaN"), "{text}");
+    let bad = command("bench growth --merged 5");
+    let Command::Growth(args) = bad else { panic!() };
+    assert!(growth::run(&args).is_err());
 }
 
 #[test]

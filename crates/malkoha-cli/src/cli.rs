@@ -301,12 +301,12 @@ pub(crate) struct MergeArgs {
     pub(crate) out: PathBuf,
 
     /// Keep every copy of a key that is in several filters, so that each can be removed; otherwise the key is
-    /// stored once.
+    /// stored once. Growing filters always keep every copy.
     #[arg(long)]
     pub(crate) copies: bool,
 
     /// The filters. They must have the same kind, rate and planned number of keys: build them with the same options
-    /// and --keys.
+    /// and --keys. Filters that grow, such as those of streams, may have any sizes and rates; their rates add up.
     #[arg(value_name = "FILTER", required = true, num_args = 2..)]
     pub(crate) filters: Vec<PathBuf>,
 

@@ -104,6 +104,7 @@ pub(crate) fn source(
 fn room(stats: &Stats) -> String {
     let keys = counted(stats.head_room, "more key");
     match (stats.links.len(), stats.level) {
+        _ if stats.growth.is_some() => format!("{keys} without growing; it grows as needed"),
         (0, Level::Room) => keys,
         (0, Level::NearlyFull) => format!("{keys}; it is nearly full"),
         (0, Level::Full) => "none: it is full".to_owned(),

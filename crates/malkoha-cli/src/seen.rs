@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use malkoha::{Filter, Generations, Inserted, KeyHash, KeyHasher, Spec};
+use malkoha::{Filter, Generations, Inserted, KeyHash, KeyHasher, Kind, Spec};
 
 use crate::cli::DedupArgs;
-use crate::cmd::FIRST_LINK;
+use crate::cmd::growing;
 use crate::filter_file;
 use crate::tally::{Rated, Tally};
 use crate::units::grouped;
@@ -33,8 +33,10 @@ impl Seen {
             ),
             (Some(keys), None) => Self::All(spec(keys).build()?),
             (None, None) => {
-                let growing = spec(FIRST_LINK).growing().build();
-                Self::All(growing.context("without --keys the filter grows; give --keys or another --kind")?)
+                let filter = growing(args.rate, args.kind).build();
+                Self::All(
+                    filter.context("without --keys the filter grows; give --keys, or leave out --kind")?,
+                )
             }
         })
     }
@@ -65,6 +67,14 @@ impl Seen {
             })?);
         }
         Ok(())
+    }
+
+    /// The kind of the filter: that of the options, or the one that grows.
+    pub(crate) fn kind(&self, asked: Kind) -> Kind {
+        match self {
+            Self::All(filter) => filter.geometry().kind(),
+            Self::Window(_) => asked,
+        }
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {

@@ -208,11 +208,68 @@ fn a_filter_of_a_stream_grows() {
     let scene = Scene::new("grows");
     let members = lines("member", 0..1_200_000);
     let said = scene.run_with("build -o f.malkoha --rate 1% -", &members).ok();
-    assert!(said.contains("beyond its 2 links"), "{said}");
+    assert!(said.contains("elastic") && said.contains("it grows as needed"), "{said}");
     assert_eq!(scene.run_with("query -c f.malkoha", &members).ok().trim(), "1200000");
     let wrong: f64 =
         scene.run_with("query -c f.malkoha", lines("stranger", 0..100_000)).out.trim().parse().unwrap();
     assert!(wrong <= 1000.0 + 4.0 * 1000f64.sqrt(), "{wrong} of 100,000 at a rate of at most 1 %");
     scene.run("verify f.malkoha").ok();
-    scene.run_with("build -o g.malkoha --kind classic", "owl\n").fails(&["--keys"]);
+    for kind in ["classic", "windowed:2"] {
+        scene.run_with(&format!("build -o g.malkoha --kind {kind}"), "owl\n").fails(&["--keys", "elastic"]);
+    }
+}
+
+/// Streams of a Bloom kind grow as chains.
+#[test]
+fn a_bloom_filter_of_a_stream_grows_too() {
+    let scene = Scene::new("grows-bloom");
+    let members = lines("member", 0..1_200_000);
+    let said = scene.run_with("build -o f.malkoha --kind blocked:1 --rate 1% -", &members).ok();
+    assert!(said.contains("beyond its 2 links"), "{said}");
+    assert_eq!(scene.run_with("query -c f.malkoha", &members).ok().trim(), "1200000");
+}
+
+#[test]
+fn growing_filters_of_any_sizes_are_merged_and_their_rates_add_up() {
+    let scene = Scene::new("merge-growing");
+    let parts = [("a", 0..1000, "0.1%"), ("b", 500..60_000, "0.2%"), ("c", 60_000..60_010, "0.3%")];
+    for (name, keys, rate) in parts {
+        let keys = lines("member", keys);
+        scene.run_with(&format!("build -q -o {name}.malkoha --rate {rate} -"), keys).ok();
+    }
+    let said = scene.run("merge -o all.malkoha a.malkoha b.malkoha c.malkoha").ok();
+    assert!(said.contains("add up"), "{said}");
+    assert_eq!(scene.run_with("query -c all.malkoha", lines("member", 0..60_010)).ok().trim(), "60010");
+    let info: serde_json::Value = serde_json::from_str(&scene.run("info --json all.malkoha").ok()).unwrap();
+    let rate = |name: &str| info[name].as_f64().unwrap();
+    assert!((rate("promised_rate") - 0.006).abs() < 1e-9, "{info}");
+    assert!(rate("predicted_rate") > 0.0 && rate("predicted_rate") <= 0.006, "{info}");
+    scene.run("verify all.malkoha").ok();
+    // A planned filter is no part of it.
+    scene.run_with("build -q -o p.malkoha --keys 100 -", "owl\n").ok();
+    scene.run("merge -o all.malkoha a.malkoha p.malkoha").fails(&["p.malkoha", "a.malkoha"]);
+}
+
+#[test]
+fn info_shows_how_a_filter_has_grown() {
+    let scene = Scene::new("info-growth");
+    scene.run_with("build -q -o f.malkoha -", lines("member", 0..100_000)).ok();
+    let said = scene.run("info f.malkoha").ok();
+    for fact in ["regions", "steps", "lengths", " bits", "the promise is for up to"] {
+        assert!(said.contains(fact), "{fact}: {said}");
+    }
+    let info: serde_json::Value = serde_json::from_str(&scene.run("info --json f.malkoha").ok()).unwrap();
+    let growth = &info["growth"];
+    assert!(growth["regions"].as_u64().unwrap() >= 4, "{info}");
+    assert!(growth["promised_keys"].as_u64().unwrap() > 1_000_000_000_000, "{info}");
+    assert_eq!(growth["overflow"], 0, "{info}");
+    assert!(growth["steps"].is_u64() && growth["shrinks"].is_u64(), "{info}");
+    assert!(growth["longest_step_seconds"].is_f64(), "{info}");
+    let lengths = growth["fingerprint_lengths"].as_array().unwrap();
+    let copies: u64 = lengths.iter().map(|length| length["copies"].as_u64().unwrap()).sum();
+    assert!(lengths.len() > 1 && copies >= info["keys"].as_u64().unwrap(), "{info}");
+    // Others have no growth.
+    scene.run_with("build -q -o p.malkoha --keys 100 -", "owl\n").ok();
+    let info: serde_json::Value = serde_json::from_str(&scene.run("info --json p.malkoha").ok()).unwrap();
+    assert!(info["growth"].is_null(), "{info}");
 }

@@ -57,6 +57,12 @@ fn without_a_number_of_lines_the_filter_grows() {
     let text = lines("line", 0..1_100_000);
     let ran = scene.run_with("dedup -q --rate 1e-9", [text.as_str(), text.as_str()].concat());
     assert!(ran.ok() == text);
+    let said = scene.run_with("dedup --rate 1e-9", "owl\nowl\n").err;
+    assert!(said.contains("elastic"), "{said}");
+    let text = lines("line", 0..20_000);
+    let ran = scene.run_with("dedup -q --rate 1e-9 --kind bloom", [text.as_str(), text.as_str()].concat());
+    assert!(ran.ok() == text);
+    scene.run_with("dedup --kind windowed:2", "owl\n").fails(&["--keys", "elastic"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use malkoha::Stats;
+use malkoha::{GrowthStats, Stats};
 
 use crate::{LabelError, Meter, Readings};
 
@@ -25,7 +25,16 @@ const fn gauge(name: &'static str, help: &'static str, read: fn(&Stats) -> f64) 
     Figure { name, kind: "gauge", unit: None, help, suffix: "", read }
 }
 
-const FIGURES: [Figure; 13] = [
+const fn counter(name: &'static str, help: &'static str, read: fn(&Stats) -> f64) -> Figure {
+    Figure { kind: "counter", suffix: "_total", ..gauge(name, help, read) }
+}
+
+/// A figure of how a filter has grown; 0 for those that do not grow by regions.
+fn of_growth(stats: &Stats, read: impl Fn(&GrowthStats) -> f64) -> f64 {
+    stats.growth.as_ref().map_or(0.0, read)
+}
+
+const FIGURES: [Figure; 19] = [
     gauge("cf_items", "Copies of keys stored.", |stats| stats.items as f64),
     gauge("cf_slots", "Slots of the table; bits for Bloom kinds.", |stats| stats.slots as f64),
     gauge(
@@ -48,20 +57,45 @@ const FIGURES: [Figure; 13] = [
     gauge("cf_false_positive_target", "The rate of false positives that was promised.", |stats| {
         stats.promised_rate
     }),
-    gauge("cf_links", "Tables of a growing filter, all of which a lookup searches; 0 for others.", |stats| {
+    gauge("cf_links", "Tables of a chain, all of which a lookup searches; 0 for others.", |stats| {
         stats.links.len() as f64
     }),
+    gauge("cf_regions", "Regions of a growing filter; 0 for others.", |stats| {
+        of_growth(stats, |growth| growth.regions as f64)
+    }),
+    counter(
+        "cf_growth_steps",
+        "Regions that were made larger, since the filter was made or read.",
+        |stats| of_growth(stats, |growth| growth.steps as f64),
+    ),
+    counter(
+        "cf_shrink_steps",
+        "Regions that were made smaller, since the filter was made or read.",
+        |stats| of_growth(stats, |growth| growth.shrinks as f64),
+    ),
+    Figure {
+        unit: Some("seconds"),
+        ..gauge(
+            "cf_longest_growth_step_seconds",
+            "The longest time that a key had to wait for such a step.",
+            |stats| of_growth(stats, |growth| growth.longest_step.as_secs_f64()),
+        )
+    },
+    gauge("cf_overflow", "Copies of keys without a slot in a growing filter; 0 for others.", |stats| {
+        of_growth(stats, |growth| growth.overflow as f64)
+    }),
+    gauge(
+        "cf_promised_keys",
+        "Keys up to which a growing filter promises its rate; 0 for others.",
+        |stats| of_growth(stats, |growth| growth.promised_keys as f64),
+    ),
     Figure {
         unit: Some("bytes"),
         ..gauge("cf_memory_bytes", "Memory of the table.", |stats| stats.memory_bytes as f64)
     },
-    Figure {
-        kind: "counter",
-        suffix: "_total",
-        ..gauge("cf_insert_failures", "Inserts refused because there was no room.", |stats| {
-            stats.insert_failures as f64
-        })
-    },
+    counter("cf_insert_failures", "Inserts refused because there was no room.", |stats| {
+        stats.insert_failures as f64
+    }),
 ];
 
 /// The figures of one filter.
@@ -85,7 +119,11 @@ struct Entry {
 /// | `cf_stash_size` | gauge | keys outside the table |
 /// | `cf_insert_failures_total` | counter | refused inserts |
 /// | `cf_relocation_kicks_avg`, `cf_relocation_kicks_max` | gauge | steps of walks |
-/// | `cf_links` | gauge | tables of a growing filter |
+/// | `cf_links` | gauge | tables of a chain: a growing filter of a Bloom kind, or one from an old file |
+/// | `cf_regions`, `cf_overflow` | gauge | regions of a growing filter of a cuckoo kind, copies without a slot |
+/// | `cf_growth_steps_total`, `cf_shrink_steps_total` | counter | regions made larger, made smaller |
+/// | `cf_longest_growth_step_seconds` | gauge | the longest that a key waited for such a step |
+/// | `cf_promised_keys` | gauge | keys up to which a growing filter promises its rate |
 /// | `cf_memory_bytes` | gauge | memory |
 /// | `cf_false_positive_target` | gauge | the promised rate |
 /// | `cf_false_positive_estimate` | gauge | the current rate: from theory with `source="predicted"`, from a [`Meter`] with `source="sampled"` |

@@ -230,6 +230,37 @@ fn labels_that_mean_something_else_are_refused() {
     assert_eq!(parse(&exposition.to_string())["cf_items"].samples.len(), 1, "what was refused is not there");
 }
 
+#[test]
+fn a_growing_filter_says_how_it_has_grown() {
+    let mut growing = Spec::rate(0.001).build().unwrap();
+    (0..20_000u64).for_each(|key| growing.insert(&key).unwrap());
+    (0..100).for_each(|_| growing.insert(&7u64).unwrap());
+    (1000..20_000u64).for_each(|key| assert!(growing.remove(&key).unwrap()));
+    let mut exposition = Exposition::new();
+    exposition.add(&[("filter", "growing")], &growing.stats()).unwrap();
+    exposition.add(&[("filter", "planned")], &Spec::new(10, 0.1).build().unwrap().stats()).unwrap();
+    let families = parse(&exposition.to_string());
+    let figures = |filter: &str| {
+        [
+            "cf_regions",
+            "cf_growth_steps_total",
+            "cf_shrink_steps_total",
+            "cf_longest_growth_step_seconds",
+            "cf_overflow",
+            "cf_promised_keys",
+        ]
+        .map(|name| value(&families, name, &[("filter", filter)]))
+    };
+    let growth = growing.stats().growth.unwrap();
+    assert!(growth.steps > 10 && growth.shrinks > 10 && growth.overflow > 0, "{growth:?}");
+    let counts = [growth.regions, growth.steps, growth.shrinks].map(|count| count as f64);
+    let [regions, steps, shrinks, longest, overflow, promised] = figures("growing");
+    assert_eq!([regions, steps, shrinks], counts);
+    assert_eq!(longest, growth.longest_step.as_secs_f64());
+    assert_eq!([overflow, promised], [growth.overflow, growth.promised_keys].map(|count| count as f64));
+    assert_eq!(figures("planned"), [0.0; 6]);
+}
+
 /// Returns the names of metrics in a text.
 fn names_in(text: &str) -> BTreeSet<&str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -281,18 +312,23 @@ fn nobody_is_called_because_a_filter_grows() {
     );
     let mut exposition = Exposition::new();
     let mut growing = Spec::new(100, 0.01).growing().build().unwrap();
+    let mut chain = Spec::new(100, 0.01).kind(Kind::Bloom).growing().build().unwrap();
     let mut window = Generations::of_keys(&Spec::new(300, 0.01), 4).unwrap();
     let mut single = Spec::new(100, 0.01).build().unwrap();
-    (0..99u64).for_each(|key| growing.insert(&key).unwrap());
+    while growing.stats().head_room * 10 >= growing.len() {
+        growing.insert(&growing.len()).unwrap();
+    }
+    (0..99u64).for_each(|key| chain.insert(&key).unwrap());
     while single.stats().level == Level::Room {
         single.insert(&single.len()).unwrap();
     }
     (0..399u64).for_each(|key| window.insert(&key).unwrap());
     exposition.add(&[("filter", "growing")], &growing.stats()).unwrap();
+    exposition.add(&[("filter", "chain")], &chain.stats()).unwrap();
     exposition.add(&[("filter", "window")], &window.stats()).unwrap();
     exposition.add(&[("filter", "single")], &single.stats()).unwrap();
     let families = parse(&exposition.to_string());
-    for (filter, grows) in [("growing", true), ("window", true), ("single", false)] {
+    for (filter, grows) in [("growing", true), ("chain", true), ("window", true), ("single", false)] {
         let value = |name| value(&families, name, &[("filter", filter)]);
         let little = value("cf_head_room") < 0.1 * (value("cf_items") + value("cf_head_room"));
         assert!(little, "{filter}: there is something to be silent about");
@@ -300,6 +336,37 @@ fn nobody_is_called_because_a_filter_grows() {
     }
     assert_eq!((growing.stats().level, window.stats().level), (Level::Room, Level::Room));
     assert_eq!(single.stats().level, Level::NearlyFull);
+}
+
+/// What the rules would say of a growing filter at any size: nothing, unless something is wrong with its keys.
+#[test]
+fn nobody_is_called_while_a_filter_grows_and_somebody_if_its_keys_are_chosen() {
+    assert_eq!(
+        rule("FilterAtTheCliff"),
+        "cf_load_factor > 0.985 * cf_load_threshold and cf_load_threshold < 1 and cf_grows == 0"
+    );
+    assert_eq!(rule("FilterOverflows"), "cf_overflow > 100 and cf_overflow > 0.01 * cf_items");
+    assert_eq!(rule("FilterBeyondPromise"), "cf_promised_keys > 0 and cf_items > cf_promised_keys");
+    let overflows = |stats: &Stats| {
+        let overflow = stats.growth.unwrap().overflow;
+        overflow > 100 && overflow as f64 > 0.01 * stats.items as f64
+    };
+    let mut filter = Spec::rate(0.001).build().unwrap();
+    for key in 0..300_000u64 {
+        filter.insert(&key).unwrap();
+        if key % 1000 == 0 {
+            let stats = filter.stats();
+            assert!(stats.grows && !overflows(&stats), "{stats}");
+            assert!(stats.steps_mean < 12.0 && stats.predicted_rate <= stats.promised_rate, "{stats}");
+        }
+    }
+    (0..5000).for_each(|_| filter.insert(&7u64).unwrap());
+    assert!(overflows(&filter.stats()), "one key, stored again and again: {}", filter.stats());
+    let mut small = Spec::rate(0.001).most_keys(1000).build().unwrap();
+    let promised = small.stats().growth.unwrap().promised_keys;
+    assert!((1000..20_000).contains(&promised), "{promised}");
+    (0..=promised).for_each(|key| small.insert(&key).unwrap());
+    assert!(small.stats().items > promised);
 }
 
 #[test]

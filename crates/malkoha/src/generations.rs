@@ -22,10 +22,14 @@
 //! # A burst
 //!
 //! A window that goes by the clock does not know how many keys a generation will get. If more arrive than
-//! planned, the generation grows like any [growing](crate::Spec::growing) filter, within its share of the
-//! rate: no key is refused, none is lost, the window keeps its length, and the memory is freed when the
-//! generation is emptied. Rotating early would shorten the window just when it is busiest, and refusing keys
-//! would let duplicates through. The price is one bit per key, which leaves room in the rate for growth.
+//! planned, the generation grows within its share of the rate: no key is refused, none is lost, the window keeps
+//! its length, and the memory is freed when the generation is emptied. Rotating early would shorten the window
+//! just when it is busiest, and refusing keys would let duplicates through. The price is one bit per key, which
+//! leaves room in the rate for growth.
+//!
+//! A generation is a chain of tables, of which the first is planned for the keys of a generation. That takes fewer
+//! bits than a filter of [`Kind::Elastic`], which may grow to any size. Windows by the clock of
+//! [`Spec::rate`](crate::Spec::rate), whose number of keys is unknown, have generations of that kind.
 
 use std::collections::VecDeque;
 

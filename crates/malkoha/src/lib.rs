@@ -47,10 +47,11 @@
 //! ```
 //! use malkoha::{Generations, Inserted, Spec};
 //!
-//! // Grows when it must, still removes, and keeps its rate.
-//! let mut filter = Spec::new(1000, 0.001).growing().build()?;
+//! // A rate is all that it needs: it grows in small steps, removes, and gives memory back.
+//! let mut filter = Spec::rate(0.001).build()?;
 //! filter.insert_slice(&(0..50_000u64).collect::<Vec<_>>())?;
 //! assert!(filter.remove(&17u64)?);
+//! assert!(filter.stats().predicted_rate <= 0.001);
 //!
 //! // Remembers the keys of the last 3600 ticks.
 //! let mut events = Generations::of_ticks(&Spec::new(1000, 0.001), 4, 3600)?;
@@ -59,7 +60,8 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! See [`Spec::growing`] for the cost of growth, and [`Filter::double`] and [`Filter::rebuild_from`] for alternatives.
+//! See [`Spec::growing`] for the cost of growth, and [`Spec::most_keys`] for how to lower it. [`Filter::double`] and
+//! [`Filter::rebuild_from`] are alternatives.
 //! See [`Generations`] for what a sliding window guarantees.
 //!
 //! # Many threads at once
@@ -95,7 +97,8 @@
 //! ```
 //!
 //! [`Filter::save`] and [`Filter::open`] do the same with files, and refuse files that are damaged or are not filters.
-//! [`Filter::map`] leaves the filter in its file.
+//! [`Filter::map`] leaves the filter in its file. Planned filters are merged if their plans are equal, growing filters
+//! whatever their sizes.
 //!
 //! # A value for every key
 //!
@@ -119,6 +122,7 @@
 //! | inserts and deletes in the least memory | `Sorted`, the default |
 //! | inserts and deletes, faster lookups for 2 % more memory | `Windowed(2)` |
 //! | fast inserts into a nearly full filter | `Windowed(4)` |
+//! | inserts and deletes of an unknown number of keys | `Elastic`, by [`Spec::rate`] or [`Spec::growing`] |
 //! | no deletes, more keys than planned, rate above 2^-7 | `Blocked(1)` |
 //! | the same, at lower rates | `Blocked(2)`, or `Blocked(3)` for less memory |
 //! | a filter as a paper describes it | `Classic`, `SemiSorted`, `Simplified`, `Flexible`, `Windowed`, `Bloom`, `Blocked` |

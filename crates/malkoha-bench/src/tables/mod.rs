@@ -1,6 +1,7 @@
 //! `tables`: writes docs/TABLES.md and its figures from the committed records and nothing else.
 
 mod counting;
+pub(crate) mod growth;
 pub(crate) mod rates;
 mod speed;
 
@@ -70,6 +71,9 @@ pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Erro
     let (chapter, figures) = rates::chapter(folders)?;
     text.push_str(&chapter);
     documents.extend(figures);
+    let (chapter, figures) = growth::chapter(folders)?;
+    text.push_str(&chapter);
+    documents.extend(figures);
     text.push_str(&counting::chapter()?);
     for paper in Paper::ALL {
         let exhibits: Vec<_> =
@@ -117,8 +121,8 @@ from the records in `crates/malkoha-bench/records`, and CI fails if it does not 
 machine, the commit, the compiler and the command of its run; the commands below repeat the measurements.
 Machines differ, and the same machine varies from minute to minute, so only ratios within one run count.
 
-The goals and the speed come first, then what a rate costs, then a comparison with filters that count, then the tables
-and figures of the papers, and finally how cost grows with the number of keys.
+The goals and the speed come first, then what a rate costs, then what growth costs, then a comparison with filters that
+count, then the tables and figures of the papers, and finally how cost grows with the number of keys.
 
 ";
 

@@ -63,7 +63,7 @@ pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
 }
 
 /// A measured value that should not be beyond a bound.
-struct Goal {
+pub(super) struct Goal {
     what: String,
     bound: Bound,
     measured: f64,
@@ -75,15 +75,15 @@ enum Bound {
 }
 
 impl Goal {
-    fn at_least(what: impl Into<String>, least: f64, measured: f64) -> Self {
+    pub(super) fn at_least(what: impl Into<String>, least: f64, measured: f64) -> Self {
         Self { what: what.into(), bound: Bound::AtLeast(least), measured }
     }
 
-    fn at_most(what: impl Into<String>, most: f64, measured: f64) -> Self {
+    pub(super) fn at_most(what: impl Into<String>, most: f64, measured: f64) -> Self {
         Self { what: what.into(), bound: Bound::AtMost(most), measured }
     }
 
-    fn cells(&self) -> Vec<Cell> {
+    pub(super) fn cells(&self) -> Vec<Cell> {
         let (bound, met) = match self.bound {
             Bound::AtLeast(least) => (format!("at least {least}"), self.measured >= least),
             Bound::AtMost(most) => (format!("at most {most}"), self.measured <= most),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use malkoha::{Filter, KeyHash, KeyHasher, Spec};
+use malkoha::{Filter, KeyHash, KeyHasher, Kind, Spec};
 
 use crate::cli::BuildArgs;
 use crate::cmd::{Outcome, threads};
@@ -22,8 +22,18 @@ use crate::{filter_file, key_format, progress};
 /// How many standard errors a filter is larger than the estimate of its keys.
 const STANDARD_ERRORS: f64 = 4.0;
 
-/// Keys that a growing filter takes before it grows.
-pub(crate) const FIRST_LINK: u64 = 1_000_000;
+/// Keys that a growing filter of a Bloom kind takes before it grows. Lookups search all of its tables, so it begins with
+/// a large one.
+const FIRST_LINK: u64 = 1_000_000;
+
+/// A filter for an unknown number of keys. The default kind is for a known number; if it must grow, it is another one.
+/// Cuckoo kinds that were asked for by name are refused by the engine.
+pub(crate) fn growing(rate: f64, kind: Kind) -> Spec {
+    match kind {
+        Kind::Sorted | Kind::Elastic => Spec::rate(rate),
+        _ => Spec::new(FIRST_LINK, rate).kind(kind).growing(),
+    }
+}
 
 /// What to build, and from which inputs.
 struct Build<'a> {
@@ -91,8 +101,9 @@ impl Build<'_> {
 
     /// Builds a filter from streams, whose length is unknown.
     fn growing(&self) -> Result<(Filter, Tally)> {
-        let filter = self.spec(FIRST_LINK).growing().build();
-        self.fill(filter.context("a stream needs a filter that grows; give --keys, or another --kind")?)
+        let spec = growing(self.args.rate, self.args.kind).key_format(key_format::of_new(&self.args.input));
+        let filter = spec.build();
+        self.fill(filter.context("a stream needs a filter that grows; give --keys, or leave out --kind")?)
     }
 
     /// Builds a filter from files, which are counted first.

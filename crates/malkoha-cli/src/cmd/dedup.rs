@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use malkoha::Inserted;
+use malkoha::{Inserted, Kind};
 
 use crate::cli::{DedupArgs, Format};
 use crate::cmd::{Outcome, threads};
@@ -57,13 +57,14 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         memory += second.seen.memory_bytes();
     }
     first.warn_of_broken_promise();
-    let report = report(args, &tally, second.map(|second| second.tally), written, memory, start);
+    let kind = first.seen.kind(args.kind);
+    let report = report(kind, &tally, second.map(|second| second.tally), written, memory, start);
     report.show(Audience { json: args.json, quiet: args.quiet, aside: true })?;
     Ok(Outcome::Done)
 }
 
 fn report(
-    args: &DedupArgs,
+    kind: Kind,
     tally: &Tally,
     repeated: Option<Tally>,
     written: u64,
@@ -74,12 +75,12 @@ fn report(
     let (seconds, wrongly) = (start.elapsed().as_secs_f64(), tally.alike_in_words());
     report
         .fact("lines", format_args!("{} read, {} written", grouped(tally.keys), grouped(written)))
-        .fact("filter", format_args!("{}, {}", args.kind, short_bytes(memory)))
+        .fact("filter", format_args!("{kind}, {}", short_bytes(memory)))
         .fact("time", format_args!("{seconds:.2} seconds"))
         .data("lines_read", tally.keys)
         .data("lines_written", written)
         .data("lines_different", tally.different())
-        .data("kind", args.kind.to_string())
+        .data("kind", kind.to_string())
         .data("bytes", memory)
         .data("seconds", seconds);
     if let Some(repeated) = repeated {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use malkoha::{Filter, KeyFormat};
+use malkoha::{Filter, GrowthStats, KeyFormat};
 use malkoha_metrics::Exposition;
 use serde_json::Value;
 
@@ -61,11 +61,24 @@ fn report(path: &Path, filter: &Filter) -> Report {
     if format != KeyFormat::Any {
         report.fact("holds", key_format::in_words(format));
     }
-    report.fact("keys", format_args!("{} of {} planned", grouped(stats.items), grouped(geometry.keys())));
+    match stats.growth {
+        Some(growth) => {
+            let promised = grouped(growth.promised_keys);
+            report.fact("keys", format_args!("{}; the promise is for up to {promised}", grouped(stats.items)))
+        }
+        None => report
+            .fact("keys", format_args!("{} of {} planned", grouped(stats.items), grouped(geometry.keys()))),
+    };
     report.fact("promise", rate_in_words(geometry.rate()));
     filter_file::describe(&mut report, filter);
     if let Some(why) = filter_file::broken_promise(filter, &stats) {
         report.fact("warning", why);
+    }
+    if let Some(growth) = stats.growth {
+        let (regions, overflow) = (counted(growth.regions, "region"), counted(growth.overflow, "key"));
+        report.fact("regions", format_args!("{regions}, and {overflow} in their overflow"));
+        report.fact("steps", steps(&growth));
+        report.fact("lengths", lengths(filter));
     }
     for link in &stats.links {
         let keys = counted(link.keys, "key");
@@ -79,4 +92,18 @@ fn report(path: &Path, filter: &Filter) -> Report {
         .fact("bits/key", format_args!("{:.2}", stats.memory_bytes as f64 * 8.0 / stats.items.max(1) as f64));
     report.fact("seed", geometry.seed());
     report
+}
+
+/// How a filter has grown since it was read.
+fn steps(growth: &GrowthStats) -> String {
+    let (grown, shrunk) = (grouped(growth.steps), grouped(growth.shrinks));
+    let longest = growth.longest_step.as_secs_f64() * 1e3;
+    format!("{grown} of growth and {shrunk} of shrinking since it was opened, {longest:.3} ms at most")
+}
+
+/// How many fingerprints have which length.
+fn lengths(filter: &Filter) -> String {
+    let lengths = filter.fingerprint_lengths();
+    let lengths = lengths.iter().map(|(bits, copies)| format!("{} of {bits} bits", grouped(*copies)));
+    lengths.collect::<Vec<_>>().join(", ")
 }

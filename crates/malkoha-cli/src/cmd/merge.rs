@@ -1,4 +1,4 @@
-//! `malkoha merge`: merges filters of equal geometry into a new one, without their keys.
+//! `malkoha merge`: merges filters of equal geometry, or filters that grow, into a new one, without their keys.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::input::kmers;
 use crate::key_format;
 use crate::report::{Audience, Report};
 use crate::target::Target;
-use crate::units::grouped;
+use crate::units::{grouped, rate_in_words};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
@@ -27,7 +27,9 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
         let other = filter_file::open(path)?;
         key_format::check_merge((&united, first), (&other, path))?;
         copies += other.len();
-        let merged = if args.copies { united.merge(&other) } else { united.merge_unique(&other) };
+        // Growing filters keep all copies: what looks alike in one may be different keys in the other.
+        let all = args.copies || united.geometry().elastic().is_some();
+        let merged = if all { united.merge(&other) } else { united.merge_unique(&other) };
         merged
             .map_err(|error| in_words(error, (&united, first), (&other, path)))
             .with_context(|| format!("cannot merge {} into {}", name(path), name(first)))?;
@@ -43,6 +45,10 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
         .data("filters", filters)
         .data("keys_read", copies)
         .data("keys_stored", stored);
+    if united.geometry().elastic().is_some() {
+        let sum = rate_in_words(united.geometry().rate());
+        report.fact("promise", format_args!("{sum}: the rates of growing filters add up"));
+    }
     filter_file::describe(&mut report, &united);
     report.show(Audience { json: args.json, quiet: args.quiet, aside: target.is_output() })?;
     Ok(Outcome::Done)

@@ -13,7 +13,7 @@ mod query;
 mod remove;
 mod verify;
 
-pub(crate) use build::FIRST_LINK;
+pub(crate) use build::growing;
 pub(crate) use demo::Measured;
 
 use anyhow::Result;

@@ -171,7 +171,7 @@ impl Filter {
         }
     }
 
-    /// The links of a growing filter, oldest first; empty for others.
+    /// The links of a chain, oldest first; empty for others.
     pub(crate) fn links(&self) -> &[Self] {
         let engine: &dyn Any = self.engine();
         engine.downcast_ref::<Chain>().map_or(&[], Chain::links)
@@ -203,12 +203,13 @@ impl Filter {
     }
 
     /// Stores one copy of a key. If there is no room, the filter stays as it was, bit for bit. Bloom kinds
-    /// always have room. Growing filters have room until the system runs out of memory or, for cuckoo kinds,
-    /// a hash out of bits: places times fingerprints stay within 2^64. A growing filter of a Bloom kind does
-    /// not store a key that it already finds.
+    /// always have room. Growing filters have room until the system runs out of memory; a
+    /// [chain](Self::merge_into_chain) of a cuckoo kind also until a hash runs out of bits: places times
+    /// fingerprints stay within 2^64. A growing filter of a Bloom kind does not store a key that it already
+    /// finds.
     ///
-    /// A key can be stored several times: 2l copies are sure to fit into an otherwise empty filter. Each copy
-    /// must be removed separately.
+    /// A key can be stored several times: 2l copies are sure to fit into an otherwise empty filter, and any number
+    /// into a growing one. Each copy must be removed separately.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
         let hash = key.key_hash(&self.hasher);

@@ -114,7 +114,7 @@ pub struct GrowthStats {
     pub promised_keys: u64,
 }
 
-/// Facts about one link of a growing filter.
+/// Facts about one link of a chain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LinkStats {

@@ -78,7 +78,7 @@ impl Geometry {
         self.growth.as_ref()
     }
 
-    /// The geometry of the first link of a growing filter; other filters are their own only link.
+    /// The geometry of the first link of a chain; other filters are their own only link.
     pub(crate) fn first_link(&self) -> Self {
         match self.growth {
             Some(_) => Self { rate: self.rate * share(0), growth: None, ..*self },

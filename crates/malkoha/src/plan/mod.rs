@@ -3,7 +3,7 @@
 //! ```text
 //!   Spec        what the caller wants: two of keys, rate and memory, a kind, options        spec.rs
 //!   Geometry    the exact numbers that follow                                               geometry.rs
-//!   Growth      how the tables of a growing filter follow from one another                  growth.rs
+//!   Growth      how the tables of a chain follow from one another                           growth.rs
 //!   Advice      which kind to take, and why                                                 advice.rs
 //! ```
 
