@@ -27,6 +27,7 @@ mod report;
 mod seen;
 mod table;
 mod tally;
+mod text;
 mod units;
 
 use std::process::ExitCode;

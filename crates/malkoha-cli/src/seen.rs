@@ -1,7 +1,7 @@
 //! What `dedup` remembers: all lines, or those of a sliding window.
 
 use anyhow::{Context, Result};
-use malkoha::{Filter, Generations, Inserted, KeyHash, KeyHasher, Spec};
+use malkoha::{Filter, Generations, Inserted, KeyHash, KeyHasher, Kind, Spec};
 
 use crate::cli::DedupArgs;
 use crate::cmd::FIRST_LINK;
@@ -10,6 +10,10 @@ use crate::units::grouped;
 
 /// The parts of a window, each of which expires at once: the memory is that of 8 / 7 of the window.
 const GENERATIONS: u32 = 8;
+
+/// The chance that a new line is dropped and the kind of filter, unless others are given.
+const RATE: f64 = 1e-6;
+pub(crate) const KIND: Kind = Kind::Sorted;
 
 /// The lines that were seen.
 pub(crate) enum Seen {
@@ -21,7 +25,7 @@ pub(crate) enum Seen {
 
 impl Seen {
     pub(crate) fn new(args: &DedupArgs) -> Result<Self> {
-        let spec = |keys| Spec::new(keys, args.rate).kind(args.kind);
+        let spec = |keys| Spec::new(keys, args.rate.unwrap_or(RATE)).kind(args.kind.unwrap_or(KIND));
         Ok(match (args.keys, args.window) {
             (_, Some(window)) => Self::Window(
                 Generations::of_keys(&spec(window), GENERATIONS)

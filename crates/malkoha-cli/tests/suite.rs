@@ -13,6 +13,9 @@ mod interrupts;
 mod key_formats;
 mod plan_and_demo;
 mod readme;
+mod text;
+mod text_files;
+mod text_model;
 
 /// A file that is not declared here or in the manifest would never be run.
 #[test]

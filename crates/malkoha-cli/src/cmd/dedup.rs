@@ -1,4 +1,4 @@
-//! `malkoha dedup`: prints the first occurrence of every line, in order.
+//! `malkoha dedup`: prints the first occurrence of every line, in order. `text/` does the same for JSON lines.
 
 use std::time::Instant;
 
@@ -13,12 +13,17 @@ use crate::output::Output;
 use crate::pipeline::{self, Worked};
 use crate::progress;
 use crate::report::Report;
-use crate::seen::Seen;
+use crate::seen::{KIND, Seen};
 use crate::tally::Tally;
+use crate::text;
 use crate::units::{grouped, short_bytes};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
+    if let Some(field) = &args.text.jsonl {
+        text::run(args, field, threads(args.threads))?;
+        return Ok(Outcome::Done);
+    }
     let start = Instant::now();
     let inputs = input::or_standard_input(&args.inputs);
     let mut seen = Seen::new(args)?;
@@ -54,7 +59,7 @@ fn report(args: &DedupArgs, seen: &Seen, tally: &Tally, start: Instant) -> Repor
     let (dropped, wrongly) = (grouped(tally.keys - tally.stored), tally.alike_in_words());
     report
         .fact("lines", format_args!("{} read, {} written", grouped(tally.keys), grouped(tally.stored)))
-        .fact("filter", format_args!("{}, {}", args.kind, short_bytes(seen.memory_bytes())))
+        .fact("filter", format_args!("{}, {}", args.kind.unwrap_or(KIND), short_bytes(seen.memory_bytes())))
         .fact("time", format_args!("{:.2} seconds", start.elapsed().as_secs_f64()))
         .fact("dropped", format_args!("{dropped} as duplicates; expected wrongly among them: {wrongly}"));
     report

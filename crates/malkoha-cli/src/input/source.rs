@@ -127,17 +127,7 @@ impl Source {
 
 impl Open {
     fn new(path: PathBuf, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
-        let idle = |input| -> Box<dyn Read + Send> { Box::new(Idle::new(input, stop.clone())) };
-        let input = if is_standard_input(&path) {
-            Ok(idle(Box::new(io::stdin())))
-        } else {
-            File::open(&path).and_then(|file| {
-                let waits = !file.metadata()?.is_file();
-                Ok(if waits { idle(Box::new(file)) } else { Box::new(file) })
-            })
-        };
-        let content = input.and_then(|input| decoded(Box::new(bar.wrap_read(input))));
-        let content = content.with_context(|| format!("cannot open {}", name(&path)))?;
+        let content = open(&path, bar, stop)?;
         Ok(Self { path, content, fastx: None, fresh: true, block_bytes: BLOCK.get() })
     }
 
@@ -182,6 +172,21 @@ impl Open {
     }
 }
 
+/// Opens an input, and returns its decompressed content. Bytes read are shown on the bar.
+pub(crate) fn open(path: &Path, bar: &ProgressBar, stop: &Stop) -> Result<Box<dyn Read + Send>> {
+    let idle = |input| -> Box<dyn Read + Send> { Box::new(Idle::new(input, stop.clone())) };
+    let input = if is_standard_input(path) {
+        Ok(idle(Box::new(io::stdin())))
+    } else {
+        File::open(path).and_then(|file| {
+            let waits = !file.metadata()?.is_file();
+            Ok(if waits { idle(Box::new(file)) } else { Box::new(file) })
+        })
+    };
+    let content = input.and_then(|input| decoded(Box::new(bar.wrap_read(input))));
+    content.with_context(|| format!("cannot open {}", name(path)))
+}
+
 /// Returns the parser of sequences for a file that begins with this piece; `None` if its keys are not
 /// sequences.
 fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<Fastx>> {
@@ -205,11 +210,11 @@ fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<
 }
 
 /// Returns whether an input is standard input.
-pub(super) fn is_standard_input(path: &Path) -> bool {
+pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
 /// Returns the name of an input in messages.
-fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
