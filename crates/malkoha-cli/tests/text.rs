@@ -2,12 +2,20 @@
 
 use serde_json::Value;
 
-use crate::common::Scene;
+use crate::common::{Ran, Scene};
 use crate::text_model::{Model, Options, texts};
 
 /// Returns lines with these texts.
 pub(crate) fn jsonl(texts: &[impl AsRef<str>]) -> String {
     texts.iter().map(|text| format!("{}\n", serde_json::json!({ "text": text.as_ref() }))).collect()
+}
+
+/// Runs the program with batches of so few bytes that the filter is used for many of them.
+fn run_in_batches(scene: &Scene, args: &str) -> Ran {
+    let mut command = scene.command(args);
+    let output = command.env("MALKOHA_TEXT_BATCH", "5000").output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
 fn summary(err: &str) -> Value {
@@ -217,9 +225,10 @@ fn a_filter_of_other_keys_is_refused() {
             .fails(&["holds n-grams of 2 words with --normalize case", "give the options it was made with"]);
     }
     let same = "dedup --jsonl text --ngram 2 --normalize case --filter f.malkoha";
-    scene
-        .run_with(&format!("{same} --keys 10"), &input)
-        .fails(&["stays as it was planned; leave out --keys"]);
+    for option in ["--keys 10", "--rate 0.5", "--kind windowed:2", "--memory 1k"] {
+        let what = format!("was planned otherwise; leave out {}", option.split(' ').next().unwrap());
+        scene.run_with(&format!("{same} {option}"), &input).fails(&[&what]);
+    }
     scene.run_with("build -q --keys 10 -o lines.malkoha", "a\n").ok();
     scene
         .run_with("dedup --jsonl text --filter lines.malkoha", &input)
@@ -247,13 +256,14 @@ fn a_failed_run_leaves_the_filter_as_it_was() {
 fn memory_is_kept_and_the_rate_reached_is_told() {
     let scene = Scene::new("text-memory");
     let texts: Vec<_> = (0..30_000).map(|number| format!("text number {number}")).collect();
-    let ran = scene.run_with("dedup --jsonl text --memory 20k --rate 1% --json", jsonl(&texts));
+    scene.write("in.jsonl", jsonl(&texts));
+    let ran = run_in_batches(&scene, "dedup --jsonl text --memory 20k --rate 1% --json in.jsonl");
     let summary = summary(&ran.err);
     let number = |path: &str| summary.pointer(path).and_then(Value::as_f64).unwrap();
     assert!(number("/filter/bytes") <= 20_000.0 && number("/filter/predicted_rate") > 0.02, "{summary}");
     let said = "malkoha: the filter holds ";
     assert!(ran.err.contains(said) && ran.err.contains("its rate is now"), "{}", ran.err);
-    let quiet = scene.run_with("dedup -q --jsonl text --memory 20k --rate 1%", jsonl(&texts));
+    let quiet = run_in_batches(&scene, "dedup -q --jsonl text --memory 20k --rate 1% in.jsonl");
     assert!(quiet.err.starts_with(said), "also if nothing else is said: {}", quiet.err);
     // All that are missing were dropped wrongly.
     let (missing, expected) = ((30_000 - ran.ok().lines().count()) as f64, number("/expected_wrongly"));
@@ -281,8 +291,9 @@ fn as_many_are_dropped_wrongly_as_expected() {
             words.join(" ")
         })
         .collect();
-    let ran = scene
-        .run_with("dedup --jsonl text --ngram 1 --overlap 0.5 --rate 5% --keys 140k --json", jsonl(&texts));
+    scene.write("in.jsonl", jsonl(&texts));
+    let args = "dedup --jsonl text --ngram 1 --overlap 0.5 --rate 5% --keys 140k --json in.jsonl";
+    let ran = run_in_batches(&scene, args);
     let expected = summary(&ran.err).pointer("/expected_wrongly").and_then(Value::as_f64).unwrap();
     let missing = (texts.len() - ran.ok().lines().count()) as f64;
     assert!(expected > 100.0, "{expected}");
