@@ -11,9 +11,9 @@
 
 use std::collections::HashSet;
 use std::error::Error;
-use std::fs;
+use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -51,11 +51,13 @@ fn each_line(
     mut keep: impl FnMut(&str) -> bool,
 ) -> Result<(), Box<dyn Error>> {
     let field: field::Field = "text".parse()?;
-    for line in fs::read(file)?.split_inclusive(|byte| *byte == b'\n') {
-        let text = field.locate(line, None).map_err(|flaw| format!("{flaw:?}"))?.text;
+    let (mut file, mut line) = (BufReader::with_capacity(1 << 18, File::open(file)?), Vec::new());
+    while file.read_until(b'\n', &mut line)? > 0 {
+        let text = field.locate(&line, None).map_err(|flaw| format!("{flaw:?}"))?.text;
         if keep(&text) {
-            out.write_all(line)?;
+            out.write_all(&line)?;
         }
+        line.clear();
     }
     Ok(())
 }
@@ -134,36 +136,45 @@ impl Bloom {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "there are fewer words")]
     fn word(&self, place: u64) -> &AtomicU32 {
         &self.words[(place / 32) as usize]
     }
 }
 
-/// Calls `found` with the text of every n-gram, or with all words if there are fewer.
-fn each_ngram(text: &str, ends: &mut Vec<(usize, usize)>, mut found: impl FnMut(&str)) {
-    ends.clear();
-    words::each_word(text, |word| {
-        let begin = word.as_ptr().addr() - text.as_ptr().addr();
-        ends.push((begin, begin + word.len()));
-    });
-    if let (Some(first), Some(last)) = (ends.first(), ends.last())
-        && ends.len() < N
-    {
-        return found(&text[first.0..last.1]);
+/// The words of a text with one space after each, and where they begin.
+#[derive(Default)]
+struct Words {
+    text: String,
+    begins: Vec<usize>,
+}
+
+impl Words {
+    /// Calls `found` with every n-gram, or with all words if there are fewer.
+    fn each_ngram(&mut self, text: &str, mut found: impl FnMut(&str)) {
+        self.text.clear();
+        self.begins.clear();
+        words::each_word(text, |word| {
+            self.begins.push(self.text.len());
+            self.text.push_str(word);
+            self.text.push(' ');
+        });
+        self.begins.push(self.text.len());
+        if (2..=N).contains(&self.begins.len()) {
+            found(&self.text);
+        }
+        self.begins.windows(N + 1).for_each(|words| found(&self.text[words[0]..words[N]]));
     }
-    ends.windows(N).for_each(|words| found(&text[words[0].0..words[N - 1].1]));
 }
 
 fn bloom(filter: &Bloom, threads: usize, files: &[&str]) -> Result<(), Box<dyn Error>> {
     let (waiting, out) = (Mutex::new(files.iter()), Mutex::new(BufWriter::new(io::stdout())));
     let work = || -> Result<(), String> {
-        let (mut places, mut ends, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut places, mut words, mut kept) = (Vec::new(), Words::default(), Vec::new());
         loop {
             let Some(file) = waiting.lock().map_err(|error| error.to_string())?.next() else { return Ok(()) };
             let keep = |text: &str| {
                 places.clear();
-                each_ngram(text, &mut ends, |ngram| filter.append(ngram, &mut places));
+                words.each_ngram(text, |ngram| filter.append(ngram, &mut places));
                 let ngrams = places.chunks(filter.hashers.len());
                 let found = ngrams.clone().filter(|places| filter.contains(places)).count();
                 let keep = is_kept(found, ngrams.len());
@@ -178,7 +189,7 @@ fn bloom(filter: &Bloom, threads: usize, files: &[&str]) -> Result<(), Box<dyn E
         }
     };
     std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         running.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
     })?;
     Ok(())

@@ -7,7 +7,8 @@ use crate::text_model::{Model, Options, texts};
 
 /// Returns lines with these texts.
 pub(crate) fn jsonl(texts: &[impl AsRef<str>]) -> String {
-    texts.iter().map(|text| format!("{}\n", serde_json::json!({ "text": text.as_ref() }))).collect()
+    let line = |text: &str| serde_json::json!({ "text": text }).to_string() + "\n";
+    texts.iter().map(|text| line(text.as_ref())).collect()
 }
 
 /// Runs the program with batches of so few bytes that the filter is used for many of them.
@@ -132,7 +133,7 @@ fn bad_lines_are_fatal_kept_or_dropped_and_named() {
     assert!(said.contains("in.jsonl:4: there is no field text; dropped"), "{said}");
     let many = "{}\n".repeat(1000);
     let ran = scene.run_with("dedup --jsonl text --bad drop", many);
-    assert_eq!(ran.err.matches("there is no field text").count(), 19);
+    assert_eq!(ran.err.matches("there is no field text").count(), 20);
     assert!(ran.err.contains("more bad lines") && ran.err.contains("1,000 dropped"), "{}", ran.err);
 }
 
@@ -141,7 +142,7 @@ fn the_summary_counts_everything_also_as_json() {
     let scene = Scene::new("text-json");
     scene.write("in.jsonl", jsonl(&["a b c d e", "a b c d x", "new"]) + "{}\n");
     let args = "dedup --jsonl text --ngram 2 --overlap 0.75 --bad drop --keys 1000 --json -j 2 in.jsonl";
-    let summary = summary(&scene.run(args).err.split("dropped\n").nth(1).unwrap().to_owned());
+    let summary = summary(scene.run(args).err.split("dropped\n").nth(1).unwrap());
     for (path, value) in [
         ("/files", "1"),
         ("/documents/read", "3"),
@@ -229,6 +230,11 @@ fn a_filter_of_other_keys_is_refused() {
         let what = format!("was planned otherwise; leave out {}", option.split(' ').next().unwrap());
         scene.run_with(&format!("{same} {option}"), &input).fails(&[&what]);
     }
+    assert!(
+        scene.run("info f.malkoha").ok().contains("holds     n-grams of 2 words with --normalize case\n")
+    );
+    scene.run_with("query f.malkoha", "a\n").fails(&["use it with dedup --jsonl --filter"]);
+    scene.run_with("add f.malkoha", "a\n").fails(&["use it with dedup --jsonl --filter"]);
     scene.run_with("build -q --keys 10 -o lines.malkoha", "a\n").ok();
     scene
         .run_with("dedup --jsonl text --filter lines.malkoha", &input)
@@ -286,7 +292,7 @@ fn as_many_are_dropped_wrongly_as_expected() {
     let mut word = 0;
     let texts: Vec<String> = (0..40_000)
         .map(|text| {
-            let words: Vec<_> = (0..1 + text % 6).map(|at| format!("{}", word + at)).collect();
+            let words: Vec<_> = (0..=text % 6).map(|at| format!("{}", word + at)).collect();
             word += words.len();
             words.join(" ")
         })

@@ -22,14 +22,10 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn args(&self) -> String {
-        let mut args = format!("--min-words {} --normalize {}", self.min_words, self.rules);
-        if self.paragraphs {
-            args += " --paragraphs";
-        }
-        if let Some(n) = self.ngram {
-            args += &format!(" --ngram {n} --overlap {}%", self.overlap);
-        }
-        args
+        let paragraphs = if self.paragraphs { "--paragraphs" } else { "" };
+        let ngram = self.ngram.map(|n| format!("--ngram {n} --overlap {}%", self.overlap));
+        let ngram = ngram.unwrap_or_default();
+        format!("--min-words {} --normalize {} {paragraphs} {ngram}", self.min_words, self.rules)
     }
 
     fn normal(&self, text: &str) -> String {
@@ -134,7 +130,7 @@ impl Model {
             }
         }
         if last {
-            left = left.trim_end().to_owned();
+            left.truncate(left.trim_end().len());
         }
         let nothing = !list.is_empty() && list.iter().all(|unit| unit[3] == json!(true));
         (Some(left).filter(|_| !nothing), json!({"duplicate": nothing, "paragraphs": list}))
@@ -211,7 +207,8 @@ fn every_mode_does_what_the_model_does() {
     let scene = Scene::new("text-model");
     let texts = texts(1500, 3);
     let line = |at: usize, text: &str| json!({"id": at, "text": text, "n": {"x": [1.5, null]}});
-    let input: String = texts.iter().enumerate().map(|(at, text)| format!("{}\n", line(at, text))).collect();
+    let input: String =
+        texts.iter().enumerate().map(|(at, text)| line(at, text).to_string() + "\n").collect();
     scene.write("in.jsonl", input);
     let mut dropped = Vec::new();
     for paragraphs in [false, true] {
@@ -225,11 +222,11 @@ fn every_mode_does_what_the_model_does() {
                 for (at, text) in texts.iter().enumerate() {
                     let (left, note) = model.document(text);
                     if let Some(left) = &left {
-                        kept += &format!("{}\n", line(at, left));
+                        kept += &(line(at, left).to_string() + "\n");
                     }
                     let mut noted = line(at, text);
                     noted["dedup"] = note;
-                    notes += &format!("{noted}\n");
+                    notes += &(noted.to_string() + "\n");
                 }
                 dropped.push(texts.len() - kept.lines().count());
                 let args = format!("dedup -q --rate 1e-12 --jsonl text {} in.jsonl", options.args());

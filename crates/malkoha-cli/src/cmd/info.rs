@@ -10,7 +10,7 @@ use crate::cmd::Outcome;
 use crate::output::Output;
 use crate::report::Report;
 use crate::units::{grouped, rate_in_words, short_bytes};
-use crate::{filter_file, key_format};
+use crate::{filter_file, key_format, text};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
@@ -24,18 +24,20 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
         page.add(&[("filter", &file), ("kind", &kind)], &filter.stats())?;
         out.write(page.to_string().as_bytes())?;
     } else {
-        out.line(text(args, &filter))?;
+        out.line(facts(args, &filter))?;
     }
     out.finish()?;
     Ok(Outcome::Done)
 }
 
-fn text(args: &InfoArgs, filter: &Filter) -> Report {
+fn facts(args: &InfoArgs, filter: &Filter) -> Report {
     let (geometry, stats) = (filter.geometry(), filter.stats());
     let mut report = Report::default();
     report.fact("file", args.filter.display());
     let format = key_format::of(filter);
-    if format != KeyFormat::Any {
+    if let Some(texts) = text::held(filter) {
+        report.fact("holds", texts);
+    } else if format != KeyFormat::Any {
         report.fact("holds", key_format::in_words(format));
     }
     report.fact("keys", format_args!("{} of {} planned", grouped(stats.items), grouped(geometry.keys())));

@@ -41,6 +41,7 @@ pub(crate) use args::TextArgs;
 use batch::{Batch, Piece, Reader};
 use document::{Content, Parsed, Parser, Recipe};
 use field::Field;
+pub(crate) use remember::held;
 use remember::{Keys, Memory};
 use sink::Sink;
 use tally::{About, Tally};
@@ -184,8 +185,10 @@ impl Run {
             };
             self.reported += 1;
             match self.reported {
-                0..MOST_REPORTED => say(format_args!("malkoha: {file}:{number}: {what}; {done}")),
-                MOST_REPORTED => say("malkoha: there are more bad lines, which are only counted"),
+                1..=MOST_REPORTED => say(format_args!("malkoha: {file}:{number}: {what}; {done}")),
+                _ if self.reported == MOST_REPORTED + 1 => {
+                    say("malkoha: there are more bad lines, which are only counted");
+                }
                 _ => {}
             }
         }

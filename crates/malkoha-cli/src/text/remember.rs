@@ -56,6 +56,11 @@ impl Keys {
     }
 }
 
+/// Returns what a filter holds, if it is one of texts.
+pub(crate) fn held(filter: &Filter) -> Option<String> {
+    Keys::of_seed(filter.geometry().seed()).map(Keys::in_words)
+}
+
 /// A filter, and the file that it belongs to.
 pub(super) struct Memory {
     pub(super) filter: Filter,

@@ -49,11 +49,12 @@ impl Repeats {
             let slices: Vec<_> = lists.iter().map(|(keys, ends)| &keys[range(ends, *part)]).collect();
             *found = table.search(&slices);
         });
-        Self::by_unit(found.into_iter().map(|(_, part)| part).collect(), units)
+        let parts: Vec<_> = found.into_iter().map(|(_, part)| part).collect();
+        Self::by_unit(&parts, units)
     }
 
     /// Sorts occurrences by unit.
-    fn by_unit(parts: Vec<Part>, units: usize) -> Self {
+    fn by_unit(parts: &[Part], units: usize) -> Self {
         let mut ends = vec![0; units];
         for (unit, _) in parts.iter().flat_map(|part| &part.occurrences) {
             ends[*unit as usize] += 1;
@@ -64,7 +65,7 @@ impl Repeats {
             sum += std::mem::replace(end, sum);
         }
         let mut occurrences = vec![Repeated { part: 0, key: 0 }; sum];
-        for (number, part) in (0..).zip(&parts) {
+        for (number, part) in (0..).zip(parts) {
             for &(unit, key) in &part.occurrences {
                 let place = &mut ends[unit as usize];
                 occurrences[*place] = Repeated { part: number, key };

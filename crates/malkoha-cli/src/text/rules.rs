@@ -145,9 +145,7 @@ impl Rules {
         let table = self.ascii();
         let mut bytes = std::mem::take(out).into_bytes();
         bytes.reserve(text.len());
-        if !self.space {
-            bytes.extend(text.iter().map(|byte| table[usize::from(*byte & 127)]));
-        } else {
+        if self.space {
             // Beginning as if there had been a space drops those at the beginning.
             let mut white = true;
             for byte in text {
@@ -161,6 +159,8 @@ impl Rules {
             if bytes.last() == Some(&b' ') {
                 bytes.pop();
             }
+        } else {
+            bytes.extend(text.iter().map(|byte| table[usize::from(*byte & 127)]));
         }
         *out = String::from_utf8(bytes).expect("ASCII stays ASCII");
     }
