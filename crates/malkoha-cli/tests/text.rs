@@ -76,9 +76,10 @@ fn notes_replace_older_notes() {
         "{\"text\":\"c\", \"seen\" : {\"duplicate\":false,\"share\":0.0,\"seen\":0,\"of\":1} } ",
     ];
     assert_eq!(out, expected.join("\n") + "\n");
-    scene
-        .run_with("dedup -q --jsonl text --annotate=text", "{\"text\":\"a\"}")
-        .fails(&["the note would replace the text"]);
+    for (field, name) in [("text", "text"), ("meta.text", "meta")] {
+        let args = format!("dedup -q --jsonl {field} --annotate={name}");
+        scene.run_with(&args, "{}").fails(&["would replace the text; give another name"]);
+    }
 }
 
 #[test]

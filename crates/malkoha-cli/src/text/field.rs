@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use serde_core::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_core::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The names that lead to a field, from the outermost object inwards.
@@ -77,6 +77,11 @@ pub(super) struct Located<'a> {
 }
 
 impl Field {
+    /// Returns whether the field is, or is inside, the one with this name in the outermost object.
+    pub(super) fn is_within(&self, name: &str) -> bool {
+        self.0[0] == name
+    }
+
     /// Finds the field in a line, and a field of the outermost object with the name of the note, if one is
     /// given. Of several fields with the same name, the last one counts.
     pub(super) fn locate<'a>(&self, line: &'a [u8], note: Option<&str>) -> Result<Located<'a>, Flaw> {
@@ -156,9 +161,6 @@ impl<'de> Visitor<'de> for Search<'_> {
                 Named::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        if self.note == Some(self.wanted) {
-            return Err(M::Error::custom("the note would replace the text"));
-        }
         Ok(members)
     }
 }
@@ -173,7 +175,7 @@ enum Named {
     Other,
 }
 
-impl<'de> serde_core::de::DeserializeSeed<'de> for Name<'_, '_> {
+impl<'de> DeserializeSeed<'de> for Name<'_, '_> {
     type Value = Named;
 
     fn deserialize<D: Deserializer<'de>>(self, name: D) -> Result<Named, D::Error> {

@@ -80,6 +80,9 @@ struct Run {
 /// Runs the subcommand for the texts in a field.
 pub(crate) fn run(args: &DedupArgs, field: &Field, threads: usize) -> Result<()> {
     let (start, text) = (Instant::now(), &args.text);
+    if let Some(name) = text.annotate.as_deref().filter(|name| field.is_within(name)) {
+        bail!("--annotate={name} would replace the text; give another name");
+    }
     let inputs = input::or_standard_input(&args.inputs);
     let leaves = tree::leaves(&inputs)?;
     let sink = match &text.out {

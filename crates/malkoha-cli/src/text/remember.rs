@@ -61,10 +61,18 @@ pub(crate) fn held(filter: &Filter) -> Option<String> {
     Keys::of_seed(filter.geometry().seed()).map(Keys::in_words)
 }
 
+/// The file that a filter belongs to.
+struct Home {
+    path: PathBuf,
+    /// Held until the filter is saved, if the file was there before.
+    lock: Option<Lock>,
+    is_new: bool,
+}
+
 /// A filter, and the file that it belongs to.
 pub(super) struct Memory {
     pub(super) filter: Filter,
-    home: Option<(PathBuf, Option<Lock>)>,
+    home: Option<Home>,
     pub(super) read_only: bool,
     /// Whether the filter takes any number of keys at a rising rate.
     pub(super) overfilled: bool,
@@ -94,13 +102,13 @@ impl Memory {
                 let path = path.display();
                 bail!("{path} exists and was planned otherwise; leave out {option}, or give another file");
             }
-            return Ok(memory(filter, Some((path.clone(), lock))));
+            return Ok(memory(filter, Some(Home { path: path.clone(), lock, is_new: false })));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
             bail!("there is no folder {}; make it, or give another file with --filter", folder.display());
         }
-        Ok(memory(new_filter(args, keys)?, Some((path.clone(), None))))
+        Ok(memory(new_filter(args, keys)?, Some(Home { path: path.clone(), lock: None, is_new: true })))
     }
 
     /// Returns the chance that a key that was never stored is found.
@@ -121,12 +129,15 @@ impl Memory {
 
     /// Saves the filter, if it belongs to a file and may be changed.
     pub(super) fn save(&mut self) -> Result<()> {
-        match self.home.take() {
-            None => Ok(()),
-            // A file that was not there before may be there now, and then somebody may be changing it.
-            Some((path, None)) => filter_file::save(&self.filter, &path),
-            Some((path, lock)) => filter_file::save_changed(&self.filter, &path, lock),
+        let Some(Home { path, lock, is_new }) = self.home.take() else { return Ok(()) };
+        if is_new && path.exists() {
+            bail!(
+                "{} was made by another program meanwhile and is unchanged; the output is complete, but what it \
+                 has is not remembered",
+                path.display()
+            );
         }
+        filter_file::save_changed(&self.filter, &path, lock)
     }
 }
 
