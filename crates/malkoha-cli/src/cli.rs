@@ -290,7 +290,7 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Distinct lines expected; memory is then constant. By default, the filter grows.
+    /// Distinct lines, texts or n-grams expected; memory is then constant. By default, the filter grows.
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
 

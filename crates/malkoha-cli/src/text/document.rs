@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
         let unit = if paragraphs { unit.split('\n').next().unwrap_or_default() } else { unit };
         let unit = rules.apply(unit, &mut self.normal);
         match &mut self.ngrams {
-            Some(ngrams) => drop(ngrams.append(unit, min_words, keys)),
+            Some(ngrams) => ngrams.append(unit, min_words, keys),
             None if has_words(unit, min_words) => keys.push(self.filter.hasher().bytes(unit.as_bytes())),
             None => {}
         }

@@ -221,7 +221,9 @@ mod tests {
                 (0..units).map(|_| (0..random(30)).map(|_| random(range)).collect()).collect();
             let mut owners: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
             for (unit, keys) in keys.iter().enumerate() {
-                keys.iter().for_each(|key| drop(owners.entry(*key).or_default().insert(unit)));
+                for key in keys {
+                    owners.entry(*key).or_default().insert(unit);
+                }
             }
             let mut lists: Vec<Unknown> = vec![Vec::new(); 5];
             for (unit, keys) in keys.iter().enumerate() {
