@@ -83,7 +83,7 @@ pub(crate) struct TextArgs {
     #[arg(long, short, value_name = "FOLDER", requires = "jsonl")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Print the summary as a JSON object.
+    /// Print the summary as a JSON object, on standard error.
     #[arg(long, requires = "jsonl")]
     pub(crate) json: bool,
 }

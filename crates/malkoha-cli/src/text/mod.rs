@@ -216,7 +216,7 @@ impl Run {
         let filter = args.text.filter.as_deref();
         let about = About { recipe: &recipe, bad, memory: &memory, filter, threads, time: start.elapsed() };
         if args.text.json {
-            say(format_args!("{:#}", tally.json(&about)));
+            say(tally.json(&about));
         } else if !args.quiet {
             say(tally.report(&about));
         }
