@@ -11,7 +11,12 @@ pub(crate) struct Adjustable {
 impl Adjustable {
     /// Returns the size, which is at least one.
     pub(crate) fn get(&self) -> usize {
+        self.told().unwrap_or(self.size)
+    }
+
+    /// Returns what the variable says, if it says anything.
+    pub(crate) fn told(&self) -> Option<usize> {
         let told = std::env::var(self.name).ok().and_then(|text| text.parse().ok());
-        told.filter(|size| *size > 0).unwrap_or(self.size)
+        told.filter(|size| *size > 0)
     }
 }

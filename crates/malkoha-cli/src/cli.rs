@@ -1,4 +1,5 @@
 //! The arguments, as declarations only. Help, shell completions and the man page are all generated from them.
+#![expect(clippy::struct_excessive_bools, reason = "every flag is one")]
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use malkoha::{KeyFormat, Kind, Need};
 
+use crate::input::column::{self, Column, Which};
 use crate::needs;
 use crate::text::TextArgs;
 use crate::units;
@@ -17,14 +19,15 @@ const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default());
 
+/// One line per paragraph: clap wraps them.
 const UNITS: &str = "\
-Counts and bytes: k, M, G, T are powers of ten, Ki, Mi, Gi, Ti powers of two, in either case; also 1e8 and 2^27.
-Rates: 0.001, 0.1%, 1/1000, 2^-10, 1e-3.
-Kinds: classic, semisorted, simplified, flexible, windowed, sorted, bloom, blocked, followed by a colon and the slots
-or choices where they vary: windowed:2, flexible:4, blocked:3.
-Input: gz, zst, xz and bz2 are recognised by their content; - is standard input.
-Exit status: 0 on success (for `query`: something matched), 1 if `query` found nothing, 2 on error. A program ended by
-a signal has the usual status, which shells show as 130 or 143.";
+Counts and bytes: k, M, G, T are powers of ten, Ki, Mi, Gi, Ti powers of two, in either case; also 1e8 and 2^27.\n\
+Rates: 0.001, 0.1%, 1/1000, 2^-10, 1e-3.\n\
+Kinds: classic, semisorted, simplified, flexible, windowed, sorted, bloom, blocked, followed by a colon and the slots \
+or choices where they vary: windowed:2, flexible:4, blocked:3.\n\
+Input: gz, zst, xz and bz2 are recognised by their content; - is standard input.\n\
+Exit status: 0 on success (for `query`: something matched), 1 if `query` found nothing, 2 on error. A program ended \
+by a signal has the usual status, which shells show as 130 or 143.";
 
 /// The largest number of threads that can be requested.
 pub(crate) const MOST_THREADS: usize = 64;
@@ -83,7 +86,7 @@ pub(crate) enum Command {
     /// Print completions for a shell.
     Completions(CompletionsArgs),
     /// Print the manual page.
-    Man,
+    Man(ManArgs),
 }
 
 #[derive(Clone, Debug, Args)]
@@ -127,6 +130,10 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_delimiter = ',', value_parser = needs::parser())]
     pub(crate) needs: Vec<Need>,
 
+    /// Also show how memory grows with the number of keys, beside a classic filter, which comes in powers of two.
+    #[arg(long)]
+    pub(crate) staircase: bool,
+
     /// Print a JSON object instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
@@ -160,27 +167,61 @@ pub(crate) struct KeyArgs {
 
     /// What separates keys. By default lines; u64 for a filter of integers; for DNA words, fasta or fastq,
     /// depending on the first letter of the input.
-    #[arg(long, short, value_enum)]
+    #[arg(long, short, value_enum, conflicts_with = "column")]
     pub(crate) format: Option<Format>,
 
     /// Use all DNA words of this length, each as the smaller of itself and its reverse complement. Only
     /// `build` needs this; the other commands read it from the filter.
-    #[arg(long, short, value_name = "K", value_parser = word_length())]
+    #[arg(long, short, value_name = "K", value_parser = word_length(), conflicts_with = "column")]
     pub(crate) kmer: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 
     /// Threads that read, hash and look up keys, 1 to 64; by default one per core. The result does not depend
     /// on it. Large filter files are always read and written by several threads.
     #[arg(long, short = 'j', value_parser = threads())]
     pub(crate) threads: Option<usize>,
 
-    /// No progress bar and no summary.
+    /// No progress bar and no summary. With `query` no keys either, as with grep: only the exit status tells whether
+    /// one matched, and the first that does ends the program.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Print the summary as a JSON object: on standard error if keys or a filter go to standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which column of tables has the keys.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TableArgs {
+    /// Take one column of CSV or TSV as the key: its number, from 1 on, or its name in the first record of every
+    /// input. Whole records are printed.
+    #[arg(long, value_name = "NAME|N", value_parser = column::which)]
+    column: Option<Which>,
+
+    /// What separates the columns: one letter, or tab. By default the tab in *.tsv and *.tab, and otherwise the comma.
+    #[arg(long, value_name = "LETTER", value_parser = column::delimiter, requires = "column")]
+    delimiter: Option<u8>,
+
+    /// The first record of every input has the names of the columns, and is no key. A column given by its name implies
+    /// this.
+    #[arg(long, requires = "column")]
+    header: bool,
+}
+
+impl TableArgs {
+    /// Returns the column, if keys are one.
+    pub(crate) fn column(&self) -> Option<Column> {
+        let which = self.column.clone()?;
+        Some(Column { which, delimiter: self.delimiter, header: self.header })
+    }
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BuildArgs {
-    /// The file to write; replaced only when the filter is complete.
+    /// The file to write, which is replaced only when the filter is complete; - is standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
@@ -212,13 +253,22 @@ pub(crate) struct QueryArgs {
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
 
-    /// Print the keys that are certainly absent instead.
+    /// Print the keys that are certainly absent instead. As the difference of two sets this is not exact: the filter
+    /// takes some absent keys for present ones, at its rate, and they are missing.
     #[arg(long, short = 'v')]
     pub(crate) invert: bool,
 
     /// Print only the number of keys.
     #[arg(long, short)]
     pub(crate) count: bool,
+
+    /// Print the number of keys for every input, as INPUT:NUMBER.
+    #[arg(long)]
+    pub(crate) by_file: bool,
+
+    /// No notes, and no messages about inputs that cannot be read; the exit status is still 2.
+    #[arg(long, short = 's')]
+    pub(crate) no_messages: bool,
 
     #[command(flatten)]
     pub(crate) input: KeyArgs,
@@ -247,7 +297,7 @@ pub(crate) struct ChangeArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// The file to write; replaced only when the filter is complete.
+    /// The file to write, which is replaced only when the filter is complete; - is standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
@@ -256,19 +306,27 @@ pub(crate) struct MergeArgs {
     #[arg(long)]
     pub(crate) copies: bool,
 
-    /// The filters. They must have the same kind, rate, seed and planned number of keys: build them with the
-    /// same options and --keys.
+    /// The filters. They must have the same kind, rate and planned number of keys: build them with the same options
+    /// and --keys.
     #[arg(value_name = "FILTER", required = true, num_args = 2..)]
     pub(crate) filters: Vec<PathBuf>,
+
+    /// No summary.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Print the summary as a JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// The filter.
-    #[arg(value_name = "FILTER")]
-    pub(crate) filter: PathBuf,
+    /// The filters; - is standard input.
+    #[arg(value_name = "FILTER", required = true)]
+    pub(crate) filters: Vec<PathBuf>,
 
-    /// Print a JSON object.
+    /// Print a JSON object for one filter, and a list of objects for several.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -279,9 +337,17 @@ pub(crate) struct InfoArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The filters.
+    /// The filters; - is standard input.
     #[arg(value_name = "FILTER", required = true)]
     pub(crate) filters: Vec<PathBuf>,
+
+    /// Print nothing but errors: the exit status tells whether all are sound.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Print a list of JSON objects, one for each file, sound or not.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -309,8 +375,19 @@ pub(crate) struct DedupArgs {
     pub(crate) kind: Option<Kind>,
 
     /// Lines end with a zero byte instead of a line end.
-    #[arg(long, short = 'z')]
+    #[arg(long, short = 'z', conflicts_with = "column")]
     pub(crate) nul: bool,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+
+    /// Print only the number of lines that would be printed.
+    #[arg(long, short)]
+    pub(crate) count: bool,
+
+    /// Print only lines that occur more than once: each once, when it comes for the second time.
+    #[arg(long, short = 'd')]
+    pub(crate) repeated: bool,
 
     /// Threads, 1 to 64; by default one per core.
     #[arg(long, short = 'j', value_parser = threads())]
@@ -320,8 +397,19 @@ pub(crate) struct DedupArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
+    /// Print the summary as a JSON object, on standard error.
+    #[arg(long)]
+    pub(crate) json: bool,
+
     #[command(flatten)]
     pub(crate) text: TextArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write a page for the program and one for each command into this folder, which is created if missing.
+    #[arg(long, short, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -8,7 +8,7 @@
 //!
 //! Batches depend only on the input, so the filter is the same for any number of threads.
 
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
 use anyhow::{Result, anyhow};
 use malkoha::{Filter, Full, KeyHash};
@@ -18,22 +18,38 @@ use crate::input::Source;
 use crate::pipeline::{self, Worked};
 use crate::tally::Tally;
 
-/// Hashes that are stored at once: enough that several fall into every cache-sized part of a large table.
-const BATCH: Adjustable = Adjustable { size: 1 << 22, name: "MALKOHA_BATCH_KEYS" };
+/// Hashes that are stored at once: enough that several fall into every cache-sized part of a large table. While one
+/// batch is stored, the next is collected.
+const BATCH: Adjustable = Adjustable { size: 1 << 20, name: "MALKOHA_BATCH_KEYS" };
+
+/// The most hashes that are stored at once.
+const MOST_BATCH: u64 = 1 << 22;
+
+/// Bytes of memory for each hash of a batch: 8 in each of two batches, and 12 where the engine sorts them.
+const BYTES_PER_HASH: u64 = 28;
+
+/// Returns how many hashes are stored at once, so that they take at most a tenth of the memory of the filter, or little.
+fn batch(filter: &Filter) -> usize {
+    let tenth = filter.geometry().bytes() / 10 / BYTES_PER_HASH;
+    let more = usize::try_from(tenth.min(MOST_BATCH)).unwrap_or(0);
+    BATCH.told().unwrap_or(BATCH.size.max(more))
+}
 
 /// Stores all keys; those that seem to be stored already only if `copies` is set. If there is no room for one
 /// of them, the error is [`Full`], and the filter holds some of the keys.
 pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: bool) -> Result<Tally> {
-    let (keying, hasher) = (source.keying(), *filter.hasher());
-    let (enough, mut skipped) = (BATCH.get(), 0);
+    let hasher = *filter.hasher();
+    let (enough, mut skipped) = (batch(filter), 0);
     let stop = source.stop();
     let (full_batches, batches) = sync_channel::<Vec<KeyHash>>(0);
+    let (used, used_batches) = channel();
     let mut tally = std::thread::scope(|scope| {
         let storing = scope.spawn(|| {
             // Do not wait for more input if there is no room for what has arrived.
-            store(filter, batches, threads, copies).inspect_err(|_| stop.now())
+            store(filter, batches, &used, threads, copies).inspect_err(|_| stop.now())
         });
-        let mut batch = Vec::new();
+        let empty = || Vec::with_capacity(enough + enough / 8);
+        let mut batch = empty();
         let mut collect = |worked: &mut Worked| {
             let keys = &worked.keys;
             skipped += keys.skipped;
@@ -41,9 +57,12 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
             if batch.len() < enough {
                 return Ok(());
             }
-            full_batches.send(std::mem::take(&mut batch)).map_err(|_| anyhow!("storing has ended"))
+            // The other batch has been stored when this one is taken.
+            full_batches.send(std::mem::take(&mut batch)).map_err(|_| anyhow!("storing has ended"))?;
+            batch = used_batches.try_recv().unwrap_or_else(|_| empty());
+            Ok(())
         };
-        let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.keys.read(block, keying, &hasher);
+        let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.hash(block, &hasher);
         let read = pipeline::run(source, threads, &work, &mut collect);
         if read.is_ok() {
             // If nobody receives it, storing has already ended with its own error.
@@ -57,22 +76,30 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
     Ok(tally)
 }
 
-/// Stores batches as they arrive.
+/// Stores batches as they arrive, and gives them back to be used again.
 fn store(
     filter: &mut Filter,
     batches: Receiver<Vec<KeyHash>>,
+    used: &Sender<Vec<KeyHash>>,
     threads: usize,
     copies: bool,
 ) -> Result<Tally, Full> {
     let mut tally = Tally::default();
-    for batch in batches {
-        let stored = if copies {
+    for mut batch in batches {
+        let stored = if copies && filter.is_empty() {
             filter.extend(&batch, threads)?;
+            batch.len() as u64
+        } else if copies {
+            // Nothing has to be undone if there is no room, so no second table is needed for that.
+            filter.insert_slice(&batch).map_err(|_| Full)?;
             batch.len() as u64
         } else {
             filter.extend_unique(&batch, threads)?
         };
         tally.add(filter, batch.len(), stored);
+        batch.clear();
+        // Nobody needs the last ones.
+        let _ = used.send(batch);
     }
     tally.settle(filter);
     Ok(tally)

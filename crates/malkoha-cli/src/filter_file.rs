@@ -1,91 +1,80 @@
 //! Filters in files, and inputs that are read as keys of such a filter.
 
 use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use malkoha::{Filter, Stats};
+use malkoha::{Filter, KeyFormat, Level, Stats};
+use serde_json::{Value, json};
 
 use crate::cli::KeyArgs;
-use crate::input::Source;
-use crate::interrupt;
+use crate::input::{Source, is_standard_input};
 use crate::key_format;
 use crate::lock::Lock;
+use crate::message::note;
 use crate::report::Report;
-use crate::units::{grouped, rate_in_words, short_bytes};
+use crate::target::Place;
+use crate::units::{counted, grouped, rate_in_words, short_bytes};
 
-/// Reads and verifies a filter.
+/// The size in bytes from which a file is checked in pieces before there is memory for it.
+const LARGE: u64 = 64 << 20;
+
+/// How far the rate may be above the promise: that of a Bloom filter with as many keys as planned varies a little.
+const TOLERANCE: f64 = 1.1;
+
+/// Reads and verifies a filter from a file, a pipe or, if the path is `-`, standard input.
 pub(crate) fn open(path: &Path) -> Result<Filter> {
-    Filter::open(path).with_context(|| format!("cannot use {} as a filter", path.display()))
+    let filter = if is_standard_input(path) {
+        Filter::read_from(io::stdin().lock())
+    } else if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let pipe = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        Filter::read_from(pipe)
+    } else {
+        Filter::open(path)
+    };
+    filter.with_context(|| format!("cannot use {} as a filter", name(path)))
 }
 
-/// Reads and verifies a filter that is to be changed. Nobody else changes it before the lock is dropped.
-pub(crate) fn open_to_change(path: &Path) -> Result<(Filter, Option<Lock>)> {
-    let lock = Lock::of(path)?;
-    Ok((open(path)?, lock))
-}
-
-/// Replaces a file with a filter, once that is complete. Waits if another program is changing the file.
-pub(crate) fn save(filter: &Filter, path: &Path) -> Result<()> {
-    let lock = Lock::of(path)?;
-    save_changed(filter, path, lock)
-}
-
-/// Replaces a file that was opened to be changed.
-pub(crate) fn save_changed(filter: &Filter, path: &Path, lock: Option<Lock>) -> Result<()> {
-    let saved = interrupt::shielded(|| filter.save(path));
-    drop(lock);
-    saved.with_context(|| {
-        let path = path.display();
-        format!(
-            "cannot save the filter as {path}; the old file is unchanged; free some space or use another path"
-        )
-    })
-}
-
-/// The first bytes of a filter, as docs/FORMAT.md specifies them.
-const MAGIC: [u8; 8] = *b"\x89malkoha";
-
-/// Refuses, before any work is done, an output path that cannot be written to or where something else would
-/// be lost.
-pub(crate) fn check_target(path: &Path, inputs: &[PathBuf]) -> Result<()> {
-    if path.exists() && !path.is_file() {
-        bail!("{} is not a file; give another with -o", path.display());
+/// Reads and verifies a filter. A large file that is damaged, or whose header promises more than there is, is refused
+/// before it takes the memory of a filter.
+pub(crate) fn open_with_care(path: &Path) -> Result<Filter> {
+    let is_large = |found: std::fs::Metadata| found.is_file() && found.len() >= LARGE;
+    if !is_standard_input(path) && path.metadata().is_ok_and(is_large) {
+        Filter::check_file(path).with_context(|| format!("cannot use {} as a filter", name(path)))?;
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        bail!("there is no folder {}; make it, or give another with -o", folder.display());
-    }
-    if inputs.iter().any(|input| is_same_file(path, input)) {
-        bail!("{} is an input, which would be lost; give another file with -o", path.display());
-    }
-    if path.exists() && !may_be_replaced(path)? {
-        bail!("{} exists and is not a filter; remove it, or give another file with -o", path.display());
-    }
-    Ok(())
+    open(path)
 }
 
-/// Returns whether a file is empty or begins like a filter.
-fn may_be_replaced(path: &Path) -> Result<bool> {
-    let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut begin));
-    read.with_context(|| format!("cannot read {}; give another file with -o", path.display()))?;
-    Ok(begin.is_empty() || begin == MAGIC)
+/// Returns the name of a filter in messages.
+pub(crate) fn name(path: &Path) -> String {
+    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Returns whether a file is the same as an input, under any names.
-#[cfg(unix)]
-fn is_same_file(path: &Path, input: &Path) -> bool {
-    let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
-    matches!((path.metadata(), input.metadata()), (Ok(one), Ok(other)) if crate::lock::is_one_file(&one, &other))
+/// A filter that is being changed. Nobody else changes its file meanwhile.
+pub(crate) struct Changing {
+    pub(crate) filter: Filter,
+    place: Place,
+    lock: Option<Lock>,
 }
 
-/// Returns whether a file is the same as an input, under any names.
-#[cfg(not(unix))]
-fn is_same_file(path: &Path, input: &Path) -> bool {
-    matches!((path.canonicalize(), input.canonicalize()), (Ok(one), Ok(other)) if one == other)
+impl Changing {
+    /// Reads and verifies a filter that is to be changed.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        if is_standard_input(path) || (path.exists() && !path.is_file()) {
+            bail!("{} is not a file, and only files can be changed; give a file", name(path));
+        }
+        let place = Place::of(path)?;
+        let lock = place.lock()?;
+        Ok(Self { filter: open(path)?, place, lock })
+    }
+
+    /// Replaces the file.
+    pub(crate) fn save(self) -> Result<Filter> {
+        self.place.save(&self.filter, self.lock)?;
+        Ok(self.filter)
+    }
 }
 
 /// Returns the inputs as keys of a filter: read as for its build, if that is known.
@@ -97,16 +86,48 @@ pub(crate) fn source(
     bar: ProgressBar,
 ) -> Result<Source> {
     let (format, kmer) = key_format::reading(filter, path, args)?;
-    Ok(Source::new(inputs, format, kmer, bar))
+    if key_format::is_guessed(filter, args) && !args.quiet {
+        note(format_args!(
+            "{} does not tell what its keys are, so lines are; if they are not, give --format",
+            name(path)
+        ));
+    }
+    Ok(Source::new(inputs, format, kmer, args.table.column(), bar))
 }
 
 /// Says how many more keys a filter takes.
 fn room(stats: &Stats) -> String {
-    let keys = grouped(stats.head_room);
-    match stats.links.len() {
-        0 => format!("{keys} more keys ({})", stats.level),
-        1 => format!("{keys} more keys before it grows"),
-        links => format!("{keys} more keys before it grows beyond its {links} links"),
+    let keys = counted(stats.head_room, "more key");
+    match (stats.links.len(), stats.level) {
+        (0, Level::Room) => keys,
+        (0, Level::NearlyFull) => format!("{keys}; it is nearly full"),
+        (0, Level::Full) => "none: it is full".to_owned(),
+        (1, _) => format!("{keys} before it grows"),
+        (links, _) => format!("{keys} before it grows beyond its {links} links"),
+    }
+}
+
+/// Says that a filter holds so many keys that it cannot keep its promise; `None` if it keeps it.
+pub(crate) fn broken_promise(filter: &Filter, stats: &Stats) -> Option<String> {
+    let planned = filter.geometry().keys();
+    if stats.items <= planned || stats.predicted_rate <= TOLERANCE * stats.promised_rate {
+        return None;
+    }
+    Some(format!(
+        "the rate is {} instead of the promised {}: it holds {} and was planned for {}; build it again with \
+         more --keys",
+        rate_in_words(stats.predicted_rate),
+        rate_in_words(stats.promised_rate),
+        counted(stats.items, "key"),
+        grouped(planned)
+    ))
+}
+
+/// Warns, however quiet the program is, if a filter that was just written cannot keep its promise.
+pub(crate) fn warn_of_broken_promise(filter: &Filter, path: &Path) {
+    if let Some(why) = broken_promise(filter, &filter.stats()) {
+        let name = if path.as_os_str() == "-" { "the filter".to_owned() } else { path.display().to_string() };
+        note(format_args!("warning: {name}: {why}"));
     }
 }
 
@@ -119,4 +140,36 @@ pub(crate) fn describe(report: &mut Report, filter: &Filter) {
         .fact("load", format_args!("{:.3} of at most {:.3}", stats.load, stats.threshold))
         .fact("rate", format_args!("{} predicted", rate_in_words(stats.predicted_rate)))
         .fact("room", room(&stats));
+    let format = key_format::of(filter);
+    let kmer = if let KeyFormat::Kmers { k } = format { Some(k) } else { None };
+    report
+        .data("kind", geometry.kind().to_string())
+        .data("key_format", format.name())
+        .data("kmer", kmer)
+        .data("keys", stats.items)
+        .data("planned_keys", geometry.keys())
+        .data("promised_rate", geometry.rate())
+        .data("predicted_rate", stats.predicted_rate)
+        .data("promise_kept", broken_promise(filter, &stats).is_none())
+        .data("bytes", stats.memory_bytes)
+        .data("load", stats.load)
+        .data("threshold", stats.threshold)
+        .data("stash", stats.stash_size)
+        .data("head_room", stats.head_room)
+        .data("level", stats.level.to_string())
+        .data("links", links(&stats))
+        .data("seed", geometry.seed());
+}
+
+fn links(stats: &Stats) -> Value {
+    let link = |link: &malkoha::LinkStats| {
+        json!({
+            "keys": link.items,
+            "planned_keys": link.keys,
+            "bytes": link.memory_bytes,
+            "load": link.load,
+            "predicted_rate": link.predicted_rate,
+        })
+    };
+    stats.links.iter().map(link).collect()
 }

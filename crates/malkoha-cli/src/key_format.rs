@@ -39,6 +39,7 @@ pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Re
         bail!("{path} holds {texts}; use it with dedup --jsonl --filter");
     }
     let (option, asked) = match (args.kmer, args.format) {
+        _ if args.table.column().is_some() => ("--column", Some(KeyFormat::Bytes)),
         (Some(k), _) => ("--kmer", Some(KeyFormat::Kmers { k })),
         (None, Some(Format::U64)) => ("--format", Some(KeyFormat::U64)),
         (None, Some(Format::Lines | Format::Nul)) => ("--format", Some(KeyFormat::Bytes)),
@@ -66,6 +67,11 @@ pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Re
         KeyFormat::Kmers { k } => (args.format, Some(k)),
         _ => bail!("{path} holds {held}, which this program does not know; use a newer version"),
     })
+}
+
+/// Returns whether nothing tells what the keys of a filter are. Those of integers would never be found among lines.
+pub(crate) fn is_guessed(filter: &Filter, args: &KeyArgs) -> bool {
+    of(filter) == KeyFormat::Any && args.format.is_none() && args.table.column().is_none()
 }
 
 /// Refuses to merge DNA words with other keys, although the file with those does not store its format.

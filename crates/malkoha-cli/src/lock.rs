@@ -52,10 +52,7 @@ fn wait_for(file: &File, path: &Path) -> std::io::Result<()> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            crate::message::say(format_args!(
-                "malkoha: waiting for another program that changes {}",
-                path.display()
-            ));
+            crate::message::note(format_args!("waiting for another program that changes {}", path.display()));
             file.lock()
         }
         Err(TryLockError::Error(error)) => Err(error),

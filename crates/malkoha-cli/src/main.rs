@@ -21,29 +21,33 @@ mod lock;
 mod message;
 mod needs;
 mod output;
+mod parse;
 mod pipeline;
 mod progress;
 mod report;
 mod seen;
 mod table;
 mod tally;
+mod target;
 mod text;
 mod units;
+mod width;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::cli::Cli;
 use crate::cmd::Outcome;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match interrupt::install().and_then(|()| cmd::run(&cli.command)) {
+    let ended = interrupt::install().and_then(|()| match parse::arguments()? {
+        Ok(cli) => cmd::run(&cli.command),
+        Err(outcome) => Ok(outcome),
+    });
+    match ended {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
+        Ok(Outcome::Failed) => ExitCode::from(2),
         Err(error) => {
-            message::say(format_args!("malkoha: {error:#}"));
+            message::note(format_args!("{error:#}"));
             ExitCode::from(2)
         }
     }

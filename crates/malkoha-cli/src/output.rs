@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 use anyhow::{Context, Result};
+use malkoha::{Error, Filter};
 
 /// Standard output with a buffer.
 pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
@@ -18,6 +19,14 @@ impl Output {
 
     pub(crate) fn line(&mut self, text: impl std::fmt::Display) -> Result<()> {
         check(writeln!(self.0, "{text}"))
+    }
+
+    /// Writes the bytes of a filter.
+    pub(crate) fn filter(&mut self, filter: &Filter) -> Result<()> {
+        match filter.write_to(&mut self.0) {
+            Err(Error::Io { source, .. }) => check(Err(io::Error::new(source.kind(), source.to_string()))),
+            written => Ok(written?),
+        }
     }
 
     /// Writes a line at once, and returns whether anybody still reads.

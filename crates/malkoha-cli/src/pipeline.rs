@@ -12,12 +12,14 @@
 //! All results have one type, and work and sink are called through pointers, once per block, so threads and
 //! channels are compiled once for all subcommands.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use malkoha::KeyHasher;
 
-use crate::input::{Keys, Source};
+use crate::input::{self, Keys, Origin, Source};
 
 /// Results of one thread that may wait for the sink.
 const WAITING: usize = 2;
@@ -28,6 +30,8 @@ type Work<'a> = dyn Fn(&mut Vec<u8>, &mut Worked) + Sync + 'a;
 /// The result for a block. A subcommand uses the fields that it needs.
 #[derive(Default)]
 pub(crate) struct Worked {
+    /// Where the block comes from.
+    pub(crate) origin: Origin,
     pub(crate) keys: Keys,
     /// Whether each key is wanted.
     pub(crate) answers: Vec<bool>,
@@ -35,6 +39,40 @@ pub(crate) struct Worked {
     pub(crate) matched: u64,
     /// Text of keys.
     pub(crate) text: Vec<u8>,
+}
+
+impl Worked {
+    /// Hashes the keys of the block.
+    pub(crate) fn hash(&mut self, block: &[u8], hasher: &KeyHasher) {
+        self.keys.read(block, self.origin.keying, hasher);
+    }
+}
+
+/// The lines of a table before the current block.
+struct LinesBefore {
+    inputs: Arc<[PathBuf]>,
+    input: usize,
+    lines: usize,
+}
+
+impl LinesBefore {
+    fn new(source: &Source) -> Self {
+        Self { inputs: source.inputs(), input: 0, lines: 0 }
+    }
+
+    /// Goes on to the next block, and refuses one with a record that lacks the key.
+    fn pass(&mut self, worked: &Worked) -> Result<()> {
+        let (keys, input) = (&worked.keys, worked.origin.input);
+        if self.input != input {
+            (self.input, self.lines) = (input, 0);
+        }
+        if let Some(line) = keys.flaw {
+            let (name, line) = (input::name(&self.inputs[input]), self.lines + line + 1);
+            bail!("{name}: line {line} has too few columns; is this the right --column and --delimiter?");
+        }
+        self.lines += keys.lines;
+        Ok(())
+    }
 }
 
 /// Runs every block of a source through `work` on this many threads, and the results through `sink` in the
@@ -51,6 +89,7 @@ pub(crate) fn run(
         return run_alone(source, work, sink);
     }
     let stop = source.stop();
+    let mut before = LinesBefore::new(&source);
     let source = Mutex::new(Some(source));
     // For each thread, the results that the sink has finished with.
     let used: Vec<_> = (0..threads).map(|_| Mutex::default()).collect();
@@ -69,6 +108,7 @@ pub(crate) fn run(
         let ended = turns.into_iter().try_for_each(|thread: usize| {
             let (done, used) = &lanes[thread];
             let mut result = done.recv().context("a thread ended before its work did")??;
+            before.pass(&result)?;
             sink(&mut result)?;
             used.lock().unwrap_or_else(PoisonError::into_inner).push(result);
             Ok(())
@@ -82,8 +122,11 @@ pub(crate) fn run(
 
 fn run_alone(mut source: Source, work: &Work, sink: &mut dyn FnMut(&mut Worked) -> Result<()>) -> Result<()> {
     let (mut block, mut result) = (Vec::new(), Worked::default());
-    while source.next(&mut block)? {
+    let mut before = LinesBefore::new(&source);
+    while let Some(origin) = source.next(&mut block)? {
+        result.origin = origin;
         work(&mut block, &mut result);
+        before.pass(&result)?;
         sink(&mut result)?;
     }
     Ok(())
@@ -104,9 +147,10 @@ impl Worker<'_> {
     fn run(self, work: &Work) {
         let mut block = Vec::new();
         while let Some(read) = self.read(&mut block) {
-            let result = read.map(|()| {
+            let result = read.map(|origin| {
                 let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let mut result = used.unwrap_or_default();
+                result.origin = origin;
                 work(&mut block, &mut result);
                 result
             });
@@ -117,17 +161,15 @@ impl Worker<'_> {
     }
 
     /// Takes the next block; `None` if there is none or nobody wants it.
-    fn read(&self, block: &mut Vec<u8>) -> Option<Result<()>> {
+    fn read(&self, block: &mut Vec<u8>) -> Option<Result<Origin>> {
         let mut source = self.source.lock().expect("no thread panics while it reads");
         let read = source.as_mut()?.next(block);
-        if !matches!(read, Ok(true)) {
+        if !matches!(read, Ok(Some(_))) {
             *source = None;
         }
-        if matches!(read, Ok(false)) {
-            return None;
-        }
+        let read = read.transpose()?;
         // The turn is taken before any other thread can read.
-        self.order.send(self.thread).ok().map(|()| read.map(|_| ()))
+        self.order.send(self.thread).ok().map(|()| read)
     }
 }
 
@@ -135,7 +177,6 @@ impl Worker<'_> {
 mod tests {
     use super::*;
     use indicatif::ProgressBar;
-    use std::path::PathBuf;
 
     /// A file of numbered lines, removed at the end.
     struct Lines(PathBuf);
@@ -149,7 +190,7 @@ mod tests {
         }
 
         fn source(&self) -> Source {
-            Source::new(std::slice::from_ref(&self.0), None, None, ProgressBar::hidden())
+            Source::new(std::slice::from_ref(&self.0), None, None, None, ProgressBar::hidden())
         }
     }
 
@@ -194,7 +235,7 @@ mod tests {
         let lines = Lines::new("missing", 3);
         let inputs = [lines.0.clone(), PathBuf::from("no such file")];
         for threads in [1, 4] {
-            let source = Source::new(&inputs, None, None, ProgressBar::hidden());
+            let source = Source::new(&inputs, None, None, None, ProgressBar::hidden());
             let mut blocks = 0;
             let ended = run(source, threads, &|_, _| (), &mut |_| {
                 blocks += 1;

@@ -16,7 +16,7 @@ pub(crate) fn bar(inputs: &[PathBuf], what: &'static str, quiet: bool) -> Progre
     };
     let total = input::bytes(inputs);
     let template = if total.is_some() {
-        "{msg} [{bar:30}] {percent}%  {decimal_bytes_per_sec}, {eta} left"
+        "{msg} [{bar:20}] {percent}%  {decimal_bytes_per_sec}, {eta} left"
     } else {
         "{msg} {spinner} {decimal_bytes}  {decimal_bytes_per_sec}, {elapsed}"
     };

@@ -4,7 +4,7 @@
 use malkoha::{Filter, Generations};
 
 use crate::report::Report;
-use crate::units::{grouped, short_count};
+use crate::units::{counted, short_count};
 
 /// Counts for the keys of the inputs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,11 +64,10 @@ impl Tally {
     /// Reports how many words were left out, if any.
     pub(crate) fn report_skipped(&self, report: &mut Report) {
         if self.skipped > 0 {
-            report.fact(
-                "skipped",
-                format_args!("{} words with letters other than ACGT", grouped(self.skipped)),
-            );
+            let words = counted(self.skipped, "word");
+            report.fact("skipped", format_args!("{words} with letters other than ACGT"));
         }
+        report.data("words_skipped", self.skipped);
     }
 
     /// Reports how many keys share the entry of another one, unless there are hardly any.
@@ -84,11 +83,16 @@ impl Tally {
         }
     }
 
-    /// Formats the number of distinct keys.
-    pub(crate) fn different(&self) -> String {
+    /// Returns the number of distinct keys, as far as can be told.
+    pub(crate) fn different(&self) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of keys")]
-        let different = self.stored + self.alike.round() as u64;
-        grouped(different)
+        let alike = self.alike.round() as u64;
+        self.stored + alike
+    }
+
+    /// Returns the expected number of distinct keys that were not stored.
+    pub(crate) fn alike(&self) -> f64 {
+        self.alike
     }
 
     /// Formats the expected number of distinct keys that were not stored.

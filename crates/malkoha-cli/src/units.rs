@@ -107,8 +107,29 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
+/// Formats a count as an argument, as briefly as is exact: `100M`.
+pub(crate) fn brief_count(count: u64) -> String {
+    let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")];
+    let fits = units.iter().find(|(unit, _)| count > 0 && count.is_multiple_of(*unit));
+    fits.map_or_else(|| count.to_string(), |(unit, name)| format!("{}{name}", count / unit))
+}
+
+/// Rounds a count up to three digits.
+pub(crate) fn rounded_up(count: u64) -> u64 {
+    let step = 10u64.pow(count.max(1).ilog10().saturating_sub(2));
+    count.div_ceil(step).saturating_mul(step)
+}
+
+/// Formats a count of things, of which one has no s: `1 key`, `2,000 keys`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    format!("{} {thing}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 /// Formats a number of bytes with three digits and a decimal unit: `159 MB`.
 pub(crate) fn short_bytes(bytes: u64) -> String {
+    if bytes == 1 {
+        return "1 byte".to_owned();
+    }
     scaled(bytes as f64, &["bytes", "kB", "MB", "GB", "TB", "PB"])
 }
 
@@ -222,9 +243,18 @@ mod tests {
 
     #[test]
     fn counts_and_bytes_for_people() {
+        assert_eq!(
+            [0, 7, 1000, 12_500_000, 3_000_000_000].map(brief_count),
+            ["0", "7", "1k", "12500k", "3G"]
+        );
+        assert_eq!([0, 7, 999, 1001, 20_049_000].map(rounded_up), [0, 7, 999, 1010, 20_100_000]);
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(short_bytes(512), "512 bytes");
+        assert_eq!(
+            [counted(0, "key"), counted(1, "key"), counted(2000, "key")],
+            ["0 keys", "1 key", "2,000 keys"]
+        );
+        assert_eq!([short_bytes(0), short_bytes(1), short_bytes(512)], ["0 bytes", "1 byte", "512 bytes"]);
         assert_eq!(short_bytes(999_999), "1.00 MB");
         assert_eq!(short_bytes(158_900_000), "159 MB");
         assert_eq!(short_count(15_000.0), "15.0 k");

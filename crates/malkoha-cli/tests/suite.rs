@@ -8,14 +8,19 @@ mod blocks;
 mod build_and_query;
 mod dedup;
 mod failures;
+mod files;
 mod formats;
+mod hostile;
 mod interrupts;
 mod key_formats;
+mod notes;
 mod plan_and_demo;
 mod readme;
+mod tables;
 mod text;
 mod text_files;
 mod text_model;
+mod wording;
 
 /// A file that is not declared here or in the manifest would never be run.
 #[test]

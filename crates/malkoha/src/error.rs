@@ -298,10 +298,8 @@ impl fmt::Display for Error {
             Self::Shards { got, most } => write!(f, "{got} shards are not possible; ask for 1 to {most}"),
             Self::Option { kind, what } => write!(f, "{kind}: {what}"),
             Self::Memory { bytes, least } => {
-                write!(
-                    f,
-                    "{bytes} bytes are too few; give at least {least}, or ask for fewer keys or a higher rate"
-                )
+                let bytes = if *bytes == 1 { "1 byte is".to_owned() } else { format!("{bytes} bytes are") };
+                write!(f, "{bytes} not enough; give at least {least}, or ask for fewer keys or a higher rate")
             }
             Self::HashBits { needed } => write!(
                 f,
@@ -369,6 +367,9 @@ impl fmt::Display for Error {
             }
             Self::Form { expected, got } => {
                 write!(f, "this is {got} and not {expected}; open it as what it is")
+            }
+            Self::Io { operation, path, source } if path.as_os_str().is_empty() => {
+                write!(f, "could not {operation} it: {}", **source)
             }
             Self::Io { operation, path, source } => {
                 write!(f, "could not {operation} {}: {}", path.display(), **source)

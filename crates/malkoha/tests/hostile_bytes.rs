@@ -50,6 +50,52 @@ fn every_cut_and_every_longer_golden_file_is_refused() {
     }
 }
 
+/// A stream does not say how long it is, and a file that is checked in pieces is not kept: both refuse what reading
+/// refuses.
+#[test]
+fn streams_and_checks_in_pieces_notice_every_flip_cut_and_surplus() {
+    let path = std::env::temp_dir().join(format!("malkoha-pieces-{}", std::process::id()));
+    let check = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        Filter::check_file(&path)
+    };
+    for (name, bytes) in golden::files() {
+        check(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let is_filter = Filter::from_bytes(&bytes).is_ok();
+        assert_eq!(Filter::read_from(&bytes[..]).ok(), Filter::from_bytes(&bytes).ok(), "{name}");
+        let longer = [&bytes[..], b"x"].concat();
+        let damaged = (0..bytes.len()).step_by(29).map(|at| {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            flipped
+        });
+        let cut = (0..bytes.len()).step_by(37).map(|end| bytes[..end].to_vec());
+        for bad in damaged.chain(cut).chain([longer]) {
+            let error = check(&bad).expect_err(&name);
+            assert!(says_where(&error), "{name}: {error}");
+            if is_filter {
+                let error = Filter::read_from(&bad[..]).expect_err(&name);
+                assert!(says_where(&error), "{name}: {error}");
+            }
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// The number of keys in a Bloom filter is whatever its file says; it must not run over.
+#[test]
+fn a_bloom_filter_with_an_absurd_number_of_keys_can_still_be_saved() {
+    for name in ["bloom", "blocked-1", "blocked-2"] {
+        let mut filter = with_number(name, 64, 1 << 62).unwrap();
+        for key in 0..100u64 {
+            filter.insert(&key).unwrap();
+        }
+        assert_eq!(filter.len(), 1 << 62, "{name}");
+        let again = Filter::from_bytes(&filter.to_bytes().unwrap()).unwrap();
+        assert!(again == filter && (0..100u64).all(|key| again.contains(&key)), "{name}");
+    }
+}
+
 /// Golden files, damaged and then sealed, so that everything but the damage is valid. Files that are accepted
 /// are put to every use.
 #[test]

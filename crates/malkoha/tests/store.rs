@@ -206,6 +206,25 @@ fn compounds_can_be_opened_but_not_mapped() {
     assert_eq!(said, "this is a sharded filter and not one filter; open it as what it is");
 }
 
+/// Where the owner can be changed at all, which takes the superuser.
+#[test]
+#[cfg(unix)]
+fn a_file_that_is_replaced_keeps_its_owner() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let folder = Folder::new("owner");
+    let path = folder.path("filter");
+    let filter = Spec::new(100, 0.01).build().unwrap();
+    filter.save(&path).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    if chown(&path, Some(54_321), Some(12_345)).is_err() {
+        println!("skipped: files cannot be given away here");
+        return;
+    }
+    filter.save(&path).unwrap();
+    let after = std::fs::metadata(&path).unwrap();
+    assert_eq!((after.uid(), after.gid(), after.mode() & 0o7777), (54_321, 12_345, 0o640));
+}
+
 #[test]
 #[cfg(unix)]
 fn a_file_that_is_replaced_keeps_its_permissions() {

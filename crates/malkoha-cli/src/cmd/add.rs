@@ -5,21 +5,21 @@ use anyhow::Result;
 use crate::cli::AddArgs;
 use crate::cmd::{Outcome, threads};
 use crate::filling::{fill, is_full};
+use crate::filter_file::{self, Changing};
 use crate::input;
-use crate::output::Output;
-use crate::report::Report;
+use crate::progress;
+use crate::report::{Audience, Report};
 use crate::units::grouped;
-use crate::{filter_file, progress};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &AddArgs) -> Result<Outcome> {
     let (copies, args) = (args.copies, &args.change);
-    let (mut filter, lock) = filter_file::open_to_change(&args.filter)?;
+    let mut changing = Changing::open(&args.filter)?;
     let input = &args.input;
     let inputs = input::or_standard_input(&input.inputs);
     let bar = progress::bar(&inputs, "adding", input.quiet);
-    let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
-    let tally = fill(&mut filter, source, threads(input.threads), copies).map_err(|error| {
+    let source = filter_file::source(&changing.filter, &args.filter, input, &inputs, bar.clone())?;
+    let tally = fill(&mut changing.filter, source, threads(input.threads), copies).map_err(|error| {
         let path = args.filter.display();
         if is_full(&error) {
             error.context(format!(
@@ -30,15 +30,16 @@ pub(crate) fn run(args: &AddArgs) -> Result<Outcome> {
         }
     })?;
     bar.finish_and_clear();
-    filter_file::save_changed(&filter, &args.filter, lock)?;
-    if !input.quiet {
-        let mut report = Report::default();
-        report.fact("keys", format_args!("{} read, {} stored", grouped(tally.keys), grouped(tally.stored)));
-        tally.report_skipped(&mut report);
-        filter_file::describe(&mut report, &filter);
-        let mut out = Output::new();
-        out.line(report)?;
-        out.finish()?;
-    }
+    let filter = changing.save()?;
+    filter_file::warn_of_broken_promise(&filter, &args.filter);
+    let mut report = Report::default();
+    report
+        .fact("keys", format_args!("{} read, {} stored", grouped(tally.keys), grouped(tally.stored)))
+        .data("file", args.filter.display().to_string())
+        .data("keys_read", tally.keys)
+        .data("keys_stored", tally.stored);
+    tally.report_skipped(&mut report);
+    filter_file::describe(&mut report, &filter);
+    report.show(Audience { json: input.json, quiet: input.quiet, aside: false })?;
     Ok(Outcome::Done)
 }

@@ -11,12 +11,12 @@ use crate::cmd::{Outcome, threads};
 use crate::filling::{fill, is_full};
 use crate::hyperloglog::HyperLogLog;
 use crate::input::{self, Source};
-use crate::message::say;
-use crate::output::Output;
+use crate::message::note;
 use crate::pipeline::{self, Worked};
-use crate::report::Report;
+use crate::report::{Audience, Report};
 use crate::tally::Tally;
-use crate::units::grouped;
+use crate::target::Target;
+use crate::units::{brief_count, grouped, rounded_up, short_bytes};
 use crate::{filter_file, key_format, progress};
 
 /// How many standard errors a filter is larger than the estimate of its keys.
@@ -36,17 +36,17 @@ struct Build<'a> {
 pub(crate) fn run(args: &BuildArgs) -> Result<Outcome> {
     let start = Instant::now();
     let inputs = input::or_standard_input(&args.input.inputs);
-    filter_file::check_target(&args.out, &inputs)?;
+    let target = Target::new(&args.out, &inputs)?;
     let build = Build { args, inputs, threads: threads(args.input.threads) };
     let (filter, tally) = match args.keys {
         Some(keys) => build.planned(keys)?,
         None if input::can_be_read_again(&build.inputs) => build.estimated()?,
         None => build.growing()?,
     };
-    filter_file::save(&filter, &args.out)?;
-    if !args.input.quiet {
-        report(args, &filter, &tally, start)?;
-    }
+    target.save(&filter)?;
+    filter_file::warn_of_broken_promise(&filter, &args.out);
+    let audience = Audience { json: args.input.json, quiet: args.input.quiet, aside: target.is_output() };
+    report(args, &filter, &tally, start).show(audience)?;
     Ok(Outcome::Done)
 }
 
@@ -60,7 +60,8 @@ impl Build<'_> {
     fn with_source<T>(&self, what: &'static str, work: impl FnOnce(Source) -> Result<T>) -> Result<T> {
         let args = &self.args.input;
         let bar = progress::bar(&self.inputs, what, args.quiet);
-        let done = work(Source::new(&self.inputs, args.format, args.kmer, bar.clone()));
+        let source = Source::new(&self.inputs, args.format, args.kmer, args.table.column(), bar.clone());
+        let done = work(source);
         bar.finish_and_clear();
         done
     }
@@ -125,10 +126,7 @@ impl Build<'_> {
             match self.fill(self.spec(keys).build()?) {
                 Err(error) if is_full(&error) => {
                     keys = keys.checked_mul(2).context("more keys than can be counted")?;
-                    say(format_args!(
-                        "malkoha: more keys than estimated; reading again for {}",
-                        grouped(keys)
-                    ));
+                    note(format_args!("more keys than estimated; reading again for {}", grouped(keys)));
                 }
                 filled => return filled,
             }
@@ -151,8 +149,8 @@ impl Build<'_> {
 
     /// Passes on the hashes of all keys, in the order of the input.
     fn each(&self, source: Source, mut look: impl FnMut(&[KeyHash])) -> Result<()> {
-        let (keying, hasher) = (source.keying(), KeyHasher::new(Spec::DEFAULT_SEED));
-        let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.keys.read(block, keying, &hasher);
+        let hasher = KeyHasher::new(Spec::DEFAULT_SEED);
+        let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.hash(block, &hasher);
         pipeline::run(source, self.threads, &work, &mut |worked| {
             look(&worked.keys.hashes);
             Ok(())
@@ -160,15 +158,21 @@ impl Build<'_> {
     }
 }
 
-fn report(args: &BuildArgs, filter: &Filter, tally: &Tally, start: Instant) -> Result<()> {
+fn report(args: &BuildArgs, filter: &Filter, tally: &Tally, start: Instant) -> Report {
     let seconds = start.elapsed().as_secs_f64();
     let mut report = Report::default();
-    report.fact("file", args.out.display());
+    report
+        .fact("file", args.out.display())
+        .data("file", args.out.display().to_string())
+        .data("keys_read", tally.keys)
+        .data("keys_stored", tally.stored)
+        .data("seconds", seconds);
     if args.copies {
         report.fact("keys", format_args!("{0} read, {0} stored", grouped(tally.keys)));
     } else {
-        let read = grouped(tally.keys);
-        report.fact("keys", format_args!("{read} read, about {} different", tally.different()));
+        let (read, different) = (grouped(tally.keys), grouped(tally.different()));
+        report.fact("keys", format_args!("{read} read, about {different} different"));
+        report.data("keys_different", tally.different());
         if !args.kind.is_bloom() {
             tally.report_alike(&mut report);
         }
@@ -176,9 +180,25 @@ fn report(args: &BuildArgs, filter: &Filter, tally: &Tally, start: Instant) -> R
     tally.report_skipped(&mut report);
     filter_file::describe(&mut report, filter);
     report.fact("time", format_args!("{seconds:.2} seconds"));
-    let mut out = Output::new();
-    out.line(report)?;
-    out.finish()
+    if filter.geometry().is_growing() && tally.stored > FIRST_LINK {
+        report.fact("tip", tip(filter, tally));
+    }
+    report
+}
+
+/// Says what a filter of a large stream would have gained from knowing how many keys there are.
+fn tip(filter: &Filter, tally: &Tally) -> String {
+    let keys = tally.different();
+    let geometry = filter.geometry();
+    let planned = Spec::new(keys, geometry.rate()).kind(geometry.kind()).plan().map(|plan| plan.bytes());
+    let (took, keys) = (filter.stats().memory_bytes, brief_count(rounded_up(keys)));
+    match planned {
+        Ok(bytes) if bytes < took => {
+            let (bytes, took) = (short_bytes(bytes), short_bytes(took));
+            format!("for this many keys give --keys {keys}: the filter then takes {bytes} instead of {took}")
+        }
+        _ => format!("for this many keys give --keys {keys}: the filter then has its size from the start"),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! `malkoha dedup`: prints the first occurrence of every line, in order. `text/` does the same for JSON lines.
+//! `malkoha dedup`: prints the first occurrence of every line, in order, or the second one. `text/` does the same for
+//! JSON lines.
 
 use std::time::Instant;
 
@@ -8,12 +9,11 @@ use malkoha::Inserted;
 use crate::cli::{DedupArgs, Format};
 use crate::cmd::{Outcome, threads};
 use crate::input::{self, Source};
-use crate::message::say;
 use crate::output::Output;
 use crate::pipeline::{self, Worked};
 use crate::progress;
-use crate::report::Report;
-use crate::seen::{KIND, Seen};
+use crate::report::{Audience, Report};
+use crate::seen::{KIND, Once, Seen};
 use crate::tally::Tally;
 use crate::text;
 use crate::units::{grouped, short_bytes};
@@ -26,41 +26,83 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     }
     let start = Instant::now();
     let inputs = input::or_standard_input(&args.inputs);
-    let mut seen = Seen::new(args)?;
+    let mut first = Once::new(Seen::new(args)?);
+    let mut second = if args.repeated { Some(Once::new(Seen::new(args)?)) } else { None };
     let bar = progress::bar(&inputs, "reading", args.quiet);
     let format = if args.nul { Format::Nul } else { Format::Lines };
-    let source = Source::new(&inputs, Some(format), None, bar.clone());
-    let (keying, hasher) = (source.keying(), seen.hasher());
+    let source = Source::new(&inputs, Some(format), None, args.table.column(), bar.clone());
+    let hasher = first.seen.hasher();
     let work = |block: &mut Vec<u8>, worked: &mut Worked| {
-        worked.keys.read(block, keying, &hasher);
+        worked.hash(block, &hasher);
         std::mem::swap(block, &mut worked.text);
     };
-    let (mut out, mut tally, mut answers) = (Output::new(), Tally::default(), Vec::new());
-    pipeline::run(source, threads(args.threads), &work, &mut |Worked { text, keys, .. }| {
-        answers.clear();
-        seen.remember(&keys.hashes, &mut answers)?;
-        let stored = answers.iter().filter(|answer| **answer == Inserted::Stored).count() as u64;
-        tally.add(&seen, answers.len(), stored);
-        let new = answers.iter().map(|answer| *answer == Inserted::Stored);
-        keys.each_text(text, keying, new, |part| out.write(part))?;
+    let (mut out, mut written, mut wanted) = (Output::new(), 0, Vec::new());
+    pipeline::run(source, threads(args.threads), &work, &mut |Worked { origin, text, keys, .. }| {
+        let answers = first.remember(&keys.hashes)?;
+        wanted.clear();
+        wanted.extend(answers.iter().map(|answer| *answer == Inserted::Stored));
+        if let Some(second) = &mut second {
+            second.remember_again(&keys.hashes, &mut wanted)?;
+        }
+        written += wanted.iter().filter(|wanted| **wanted).count() as u64;
+        if args.count {
+            return Ok(());
+        }
+        keys.each_text(text, origin.keying, wanted.iter().copied(), |part| out.write(part))?;
         out.flush()
     })?;
-    tally.settle(&seen);
+    first.settle();
     bar.finish_and_clear();
-    out.finish()?;
-    if !args.quiet {
-        say(report(args, &seen, &tally, start));
+    if args.count {
+        out.line(written)?;
     }
+    out.finish()?;
+    let (tally, mut memory) = (first.tally, first.seen.memory_bytes());
+    if let Some(second) = &mut second {
+        second.settle();
+        memory += second.seen.memory_bytes();
+    }
+    first.warn_of_broken_promise();
+    let report = report(args, &tally, second.map(|second| second.tally), written, memory, start);
+    report.show(Audience { json: args.json, quiet: args.quiet, aside: true })?;
     Ok(Outcome::Done)
 }
 
-fn report(args: &DedupArgs, seen: &Seen, tally: &Tally, start: Instant) -> Report {
+fn report(
+    args: &DedupArgs,
+    tally: &Tally,
+    repeated: Option<Tally>,
+    written: u64,
+    memory: u64,
+    start: Instant,
+) -> Report {
     let mut report = Report::default();
-    let (dropped, wrongly) = (grouped(tally.keys - tally.stored), tally.alike_in_words());
+    let (seconds, wrongly) = (start.elapsed().as_secs_f64(), tally.alike_in_words());
     report
-        .fact("lines", format_args!("{} read, {} written", grouped(tally.keys), grouped(tally.stored)))
-        .fact("filter", format_args!("{}, {}", args.kind.unwrap_or(KIND), short_bytes(seen.memory_bytes())))
-        .fact("time", format_args!("{:.2} seconds", start.elapsed().as_secs_f64()))
-        .fact("dropped", format_args!("{dropped} as duplicates; expected wrongly among them: {wrongly}"));
+        .fact("lines", format_args!("{} read, {} written", grouped(tally.keys), grouped(written)))
+        .fact("filter", format_args!("{}, {}", args.kind.unwrap_or(KIND), short_bytes(memory)))
+        .fact("time", format_args!("{seconds:.2} seconds"))
+        .data("lines_read", tally.keys)
+        .data("lines_written", written)
+        .data("lines_different", tally.different())
+        .data("kind", args.kind.unwrap_or(KIND).to_string())
+        .data("bytes", memory)
+        .data("seconds", seconds);
+    if let Some(repeated) = repeated {
+        let dropped = repeated.alike_in_words();
+        report
+            .fact("wrong", format_args!("expected: {wrongly} written that occur once, {dropped} not written"))
+            .data("expected_wrongly_written", tally.alike())
+            .data("expected_wrongly_dropped", repeated.alike());
+    } else {
+        let dropped = tally.keys - tally.stored;
+        report
+            .fact(
+                "dropped",
+                format_args!("{} as duplicates; expected wrongly among them: {wrongly}", grouped(dropped)),
+            )
+            .data("lines_dropped", dropped)
+            .data("expected_wrongly_dropped", tally.alike());
+    }
     report
 }

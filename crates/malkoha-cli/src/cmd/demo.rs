@@ -11,10 +11,11 @@ use malkoha::{Filter, KeyFormat, Kind, Spec, theory};
 use crate::cli::DemoArgs;
 use crate::cmd::{Outcome, threads};
 use crate::figure;
-use crate::filter_file;
 use crate::output::Output;
 use crate::table::{Lines, Style};
-use crate::units::{grouped, rate_in_words, short_rate};
+use crate::target::Place;
+use crate::units::{counted, rate_in_words, short_rate};
+use crate::width::paragraph;
 
 /// The measurements of one kind.
 #[derive(Clone, Debug)]
@@ -39,6 +40,9 @@ const SAMPLE_BATCH: u64 = 1 << 20;
 const COLUMNS: [&str; 8] =
     ["bits/key", "predicted", "measured", "load", "insert", "bulk", "present", "absent"];
 
+/// The column for which a terminal has no room.
+const LOAD: usize = 3;
+
 /// Runs the subcommand.
 pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
     let threads = threads(args.threads);
@@ -47,11 +51,10 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
         .with_context(|| format!("cannot make the folder {}; give another with --out", args.out.display()))?;
     let mut out = Output::new();
     if !args.markdown {
-        out.line(format_args!(
-            "{} keys, a rate of at most {}, {threads} threads; million keys per second\n",
-            grouped(args.keys),
-            rate_in_words(args.rate)
-        ))?;
+        let (keys, rate) = (counted(args.keys, "key"), rate_in_words(args.rate));
+        let threads = counted(threads as u64, "thread");
+        let what = format!("{keys}, a rate of at most {rate}, {threads}; million keys per second");
+        out.line(paragraph(&what, 0) + "\n")?;
     }
     let rows = show(args, threads, &mut out)?;
     let filter = args.out.join("demo.malkoha");
@@ -74,8 +77,11 @@ fn show(args: &DemoArgs, threads: usize, out: &mut Output) -> Result<Vec<Measure
     let specs: Vec<_> = Kind::USUAL.iter().map(|&kind| spec.kind(kind)).collect();
     let plans = specs.iter().map(|spec| Ok(spec.plan()?.bits_per_key())).collect::<Result<Vec<_>>>()?;
     let smallest = plans.into_iter().fold(f64::INFINITY, f64::min);
-    let lines =
-        Lines::new(("kind", 12), &COLUMNS, if args.markdown { Style::Markdown } else { Style::of_output() });
+    let lines = if args.markdown {
+        Lines::new(("kind", 12), &COLUMNS, Style::Markdown)
+    } else {
+        Lines::new(("kind", 12), &[&COLUMNS[..LOAD], &COLUMNS[LOAD + 1..]].concat(), Style::of_output())
+    };
     out.line(lines.head())?;
     out.flush()?;
     let mut rows = Vec::new();
@@ -83,7 +89,10 @@ fn show(args: &DemoArgs, threads: usize, out: &mut Output) -> Result<Vec<Measure
         progress(&kind.to_string());
         let row = measure(spec, &keys, &strangers, threads).with_context(|| kind.to_string())?;
         progress("");
-        let fields = fields(&row);
+        let mut fields = fields(&row).to_vec();
+        if !args.markdown {
+            fields.remove(1 + LOAD);
+        }
         out.line(if row.bits_per_key > smallest { lines.row(&fields) } else { lines.marked_row(&fields) })?;
         out.flush()?;
         rows.push(row);
@@ -94,14 +103,16 @@ fn show(args: &DemoArgs, threads: usize, out: &mut Output) -> Result<Vec<Measure
 fn conclusion(args: &DemoArgs, filter: &Path, figure: &Path, start: Instant) -> String {
     let limit = theory::information_limit(-args.rate.log2());
     let (filter, figure, seconds) = (filter.display(), figure.display(), start.elapsed().as_secs_f64());
-    format!(
-        "\nPredicted and measured are rates of false positives. Inserts one by one on one thread, and in bulk; \
-         lookups of present and of absent keys in batches.\n\
-         Every stored key was found in every filter. The information limit is {limit:.2} bits per key.\n\
-         The filter of kind sorted is in {filter}; ask it: echo 17 | malkoha query {filter}\n\
-         The figure is in {figure}.\n\
-         {seconds:.1} seconds in all."
-    )
+    let texts = [
+        "Predicted and measured are rates of false positives. Inserts one by one on one thread, and in bulk; lookups \
+         of present and of absent keys in batches."
+            .to_owned(),
+        format!("Every stored key was found in every filter. The information limit is {limit:.2} bits per key."),
+        format!("The filter of kind sorted is in {filter}; ask it: echo 17 | malkoha query {filter}"),
+        format!("The figure is in {figure}."),
+        format!("{seconds:.1} seconds in all."),
+    ];
+    format!("\n{}", texts.map(|text| paragraph(&text, 0)).join("\n"))
 }
 
 /// Shows what is being measured, if standard error is a terminal.
@@ -127,7 +138,8 @@ fn save_sample(args: &DemoArgs, path: &Path, threads: usize) -> Result<()> {
         filter.extend(&hashes.collect::<Vec<_>>(), threads)?;
         begin = end;
     }
-    filter_file::save(&filter, path)
+    let place = Place::of(path)?;
+    place.save(&filter, place.lock()?)
 }
 
 /// Builds a filter in two ways, and looks up every key and as many strangers.

@@ -27,6 +27,8 @@ pub(crate) enum Outcome {
     Done,
     /// `query` found nothing.
     Nothing,
+    /// Something failed, and has been reported.
+    Failed,
 }
 
 /// Runs a subcommand.
@@ -43,7 +45,7 @@ pub(crate) fn run(command: &Command) -> Result<Outcome> {
         Command::Verify(args) => verify::run(args),
         Command::Dedup(args) => dedup::run(args),
         Command::Completions(args) => completions::run(args),
-        Command::Man => man::run(),
+        Command::Man(args) => man::run(args),
     }
 }
 

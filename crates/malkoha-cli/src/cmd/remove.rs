@@ -4,16 +4,17 @@ use anyhow::Result;
 
 use crate::cli::ChangeArgs;
 use crate::cmd::{Outcome, threads};
+use crate::filter_file::{self, Changing};
 use crate::input;
-use crate::output::Output;
 use crate::pipeline::{self, Worked};
-use crate::report::Report;
+use crate::progress;
+use crate::report::{Audience, Report};
 use crate::units::grouped;
-use crate::{filter_file, progress};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
-    let (mut filter, lock) = filter_file::open_to_change(&args.filter)?;
+    let mut changing = Changing::open(&args.filter)?;
+    let filter = &mut changing.filter;
     let kind = filter.geometry().kind();
     if kind.is_bloom() {
         let error = malkoha::Error::Unsupported { kind, operation: "remove keys" };
@@ -22,28 +23,28 @@ pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
     let input = &args.input;
     let inputs = input::or_standard_input(&input.inputs);
     let bar = progress::bar(&inputs, "removing", input.quiet);
-    let source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
-    let (keying, hasher) = (source.keying(), *filter.hasher());
+    let source = filter_file::source(filter, &args.filter, input, &inputs, bar.clone())?;
+    let hasher = *filter.hasher();
     let (mut read, mut removed) = (0, 0);
-    let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.keys.read(block, keying, &hasher);
+    let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.hash(block, &hasher);
     pipeline::run(source, threads(input.threads), &work, &mut |Worked { keys, .. }| {
         read += keys.hashes.len() as u64;
         removed += filter.remove_slice(&keys.hashes)? as u64;
         Ok(())
     })?;
     bar.finish_and_clear();
-    filter_file::save_changed(&filter, &args.filter, lock)?;
-    if !input.quiet {
-        let mut report = Report::default();
-        let absent = grouped(read - removed);
-        report.fact(
+    let filter = changing.save()?;
+    let mut report = Report::default();
+    let absent = grouped(read - removed);
+    report
+        .fact(
             "keys",
             format_args!("{} read, {} removed, {absent} were not there", grouped(read), grouped(removed)),
-        );
-        filter_file::describe(&mut report, &filter);
-        let mut out = Output::new();
-        out.line(report)?;
-        out.finish()?;
-    }
+        )
+        .data("file", args.filter.display().to_string())
+        .data("keys_read", read)
+        .data("keys_removed", removed);
+    filter_file::describe(&mut report, &filter);
+    report.show(Audience { json: input.json, quiet: input.quiet, aside: false })?;
     Ok(Outcome::Done)
 }

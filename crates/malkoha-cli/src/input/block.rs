@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use malkoha::{KeyHash, KeyHasher};
-use memchr::memrchr;
+use memchr::{memchr_iter, memrchr};
 
+use super::column::{Header, Layout};
 use super::fastx::without_return;
 use super::{ends, kmers};
 
@@ -17,6 +18,8 @@ pub(crate) enum Keying {
     Numbers,
     /// DNA words of this length, in sequences that each end with a line end.
     Words(u32),
+    /// One field of every record of a table.
+    Column(Layout),
 }
 
 /// The bytes of an integer.
@@ -36,6 +39,7 @@ impl Keying {
                 let kept = letters.min(k as usize - 1);
                 Some((data.len(), data.len() - kept)).filter(|_| data.len() > kept)
             }
+            Self::Column(layout) => layout.last_end(data).map(|end| (end, end)),
         }
     }
 }
@@ -48,6 +52,12 @@ pub(crate) struct Keys {
     pub(crate) ends: Vec<u32>,
     /// DNA words that were left out because of letters other than ACGT.
     pub(crate) skipped: u64,
+    /// Where the header of a table ends, which is no key.
+    begin: usize,
+    /// Lines of a table.
+    pub(crate) lines: usize,
+    /// The line of the first record of a table that lacks the column, counted from 0. Keys end there.
+    pub(crate) flaw: Option<usize>,
 }
 
 impl Keys {
@@ -57,10 +67,10 @@ impl Keys {
     ///
     /// If the block is longer than 4 GiB; the source never makes such blocks.
     pub(crate) fn read(&mut self, data: &[u8], keying: Keying, hasher: &KeyHasher) {
-        let Self { hashes, ends, skipped } = self;
+        let Self { hashes, ends, skipped, begin, lines, flaw } = self;
         hashes.clear();
         ends.clear();
-        *skipped = 0;
+        (*skipped, *begin, *lines, *flaw) = (0, 0, 0, None);
         match keying {
             Keying::Strings(separator) => {
                 ends::each(separator, data, |end| ends.push(offset(end)));
@@ -87,11 +97,19 @@ impl Keys {
                     ends.push(offset(end));
                 });
             }
+            Keying::Column(layout) => {
+                (*begin, *flaw) = layout.each(data, |end, key| {
+                    hashes.push(hasher.bytes(key));
+                    ends.push(offset(end));
+                });
+                *lines = memchr_iter(b'\n', data).count();
+            }
         }
     }
 
     /// Passes on the text of the wanted keys of a block with their separators: neighbours at once, but DNA
-    /// words, which overlap, one per line.
+    /// words, which overlap, one per line. The text of a field is its record, and the header of the first table is
+    /// always wanted.
     pub(crate) fn each_text(
         &self,
         data: &[u8],
@@ -107,7 +125,8 @@ impl Keys {
                 take(b"\n")
             });
         }
-        let (mut from, mut to) = (0, 0);
+        let repeated = matches!(keying, Keying::Column(Layout { header: Header::Repeated, .. }));
+        let (mut from, mut to) = (if repeated { self.begin } else { 0 }, self.begin);
         for (end, wanted) in ends {
             if !wanted {
                 take(&data[from..to])?;

@@ -1,6 +1,8 @@
 //! Compressed input, recognised by its first bytes.
 
+use std::error::Error;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::iter;
 
 use bzip2::read::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
@@ -8,9 +10,6 @@ use lzma_rust2::XzReader;
 use ruzstd::decoding::BlockDecodingStrategy::UptoBlocks;
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-
-/// Bytes that are enough to tell all formats apart.
-const MAGIC: usize = 6;
 
 /// KiB that the xz decoder may use: enough for the output of `xz -9`.
 const XZ_MEMORY_KIB: u32 = 256 << 10;
@@ -21,18 +20,63 @@ const XZ_MEMORY_KIB: u32 = 256 << 10;
 /// The result is behind a pointer, so that the decoders are compiled once; they read 64 KiB at a time.
 pub(super) fn decoded(mut raw: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::new();
-    raw.by_ref().take(MAGIC as u64).read_to_end(&mut magic)?;
+    // Byte by byte: the first line from a terminal or a pipe may be shorter than this, and the next far away.
+    while Form::may_begin(&magic) && raw.by_ref().take(1).read_to_end(&mut magic)? > 0 {}
     let form = Form::of(&magic);
     let raw = Cursor::new(magic).chain(raw);
     let buffered = |raw| BufReader::with_capacity(1 << 16, raw);
-    Ok(match form {
-        Form::Plain => Box::new(raw),
+    let decoder: Box<dyn Read + Send> = match form {
+        Form::Plain => return Ok(Box::new(raw)),
         Form::Gzip => Box::new(MultiGzDecoder::new(buffered(raw))),
         Form::Bzip2 => Box::new(MultiBzDecoder::new(buffered(raw))),
         Form::Xz => Box::new(XzReader::new_mem_limit(buffered(raw), true, XZ_MEMORY_KIB)),
         Form::Zstd => {
             Box::new(ZstdFrames { raw: buffered(raw), decoder: FrameDecoder::new(), inside: false })
         }
+    };
+    Ok(Box::new(InWords { decoder, form }))
+}
+
+/// A decoder whose errors say what is wrong in plain words: those of the libraries are about their insides.
+struct InWords {
+    decoder: Box<dyn Read + Send>,
+    form: Form,
+}
+
+impl Read for InWords {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.decoder.read(buffer).map_err(|error| in_words(self.form, &error))
+    }
+}
+
+/// Returns an error and what caused it.
+fn causes<'a>(first: Option<&'a (dyn Error + 'static)>) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    iter::successors(first, |cause| (*cause).source())
+}
+
+/// Returns the error of a decoder in plain words, or that of the system which caused it.
+fn in_words(form: Form, error: &io::Error) -> io::Error {
+    // An error in an `io::Error` is not its source.
+    let inner = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
+    let all = causes(Some(error)).chain(causes(inner));
+    let of_system: Vec<&io::Error> = all.filter_map(|cause| cause.downcast_ref()).collect();
+    if let Some(code) = of_system.iter().find_map(|cause| cause.raw_os_error()) {
+        return io::Error::from_raw_os_error(code);
+    }
+    let said = error.to_string();
+    let early = of_system.iter().any(|cause| cause.kind() == io::ErrorKind::UnexpectedEof)
+        || ["EOF", "incomplete", "fill whole buffer"].iter().any(|sign| said.contains(sign));
+    let large =
+        ["mem_limit", "window_size is too big", "WindowSizeTooBig"].iter().any(|sign| said.contains(sign));
+    let name = form.name();
+    io::Error::other(if large {
+        format!(
+            "this {name} data takes too much memory to read; decompress it with {name} and give the result"
+        )
+    } else if early {
+        format!("the {name} data ends too early; is the file complete?")
+    } else {
+        format!("the {name} data is damaged; take another copy")
     })
 }
 
@@ -46,6 +90,30 @@ enum Form {
 }
 
 impl Form {
+    /// Returns the name of the program that writes it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Gzip => "gzip",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// Returns whether more bytes could make this the beginning of something compressed.
+    fn may_begin(magic: &[u8]) -> bool {
+        let fixed = [&[0x1F, 0x8B, 8][..], b"\xFD7zXZ\0", &[0x28, 0xB5, 0x2F, 0xFD]];
+        if fixed.iter().any(|whole| whole.len() > magic.len() && whole.starts_with(magic)) {
+            return true;
+        }
+        match magic {
+            [b'B'] | [b'B', b'Z'] | [b'B', b'Z', b'h'] | [b'B', b'Z', b'h', b'1'..=b'9'] => true,
+            [0x50..=0x5F, rest @ ..] => rest.len() < 3 && [0x2A, 0x4D, 0x18].starts_with(rest),
+            _ => false,
+        }
+    }
+
     fn of(magic: &[u8]) -> Self {
         match magic {
             [0x1F, 0x8B, 8, ..] => Self::Gzip,
@@ -123,6 +191,24 @@ impl<R: BufRead> Read for ZstdFrames<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_is_read_than_tells_formats_apart() {
+        let whole: [&[u8]; 5] =
+            [&[0x1F, 0x8B, 8], b"BZh91", b"\xFD7zXZ\0", &[0x28, 0xB5, 0x2F, 0xFD], &[0x5A, 0x2A, 0x4D, 0x18]];
+        for magic in whole {
+            assert!(Form::of(magic) != Form::Plain && !Form::may_begin(magic), "{magic:x?}");
+            for end in 0..magic.len() {
+                assert!(
+                    Form::may_begin(&magic[..end]) && Form::of(&magic[..end]) == Form::Plain,
+                    "{magic:x?}"
+                );
+            }
+        }
+        for text in ["o", "BZo", "BZhe", "P\n", "(\n", "B\n"] {
+            assert!(!Form::may_begin(text.as_bytes()), "{text}");
+        }
+    }
 
     #[test]
     fn text_is_not_taken_for_something_compressed() {

@@ -143,6 +143,20 @@ impl Fastq {
     }
 }
 
+/// Returns whether a text begins like FASTA or FASTQ: a line with a name, then one with the letters of a sequence, and
+/// in FASTQ a line that begins with `+`.
+pub(super) fn looks_like_sequences(text: &[u8]) -> bool {
+    let mut lines = text.split(|byte| *byte == b'\n').map(without_return);
+    let (name, sequence, after) = (lines.next(), lines.next(), lines.next());
+    let is_letter = |byte: &u8| b"ACGTUN".contains(&byte.to_ascii_uppercase());
+    let letters = sequence.is_some_and(|line| !line.is_empty() && line.iter().all(is_letter));
+    match name.and_then(<[u8]>::first) {
+        Some(b'>') => letters,
+        Some(b'@') => letters && after.is_some_and(|line| line.starts_with(b"+")),
+        _ => false,
+    }
+}
+
 /// Returns a line without the carriage return of other systems.
 #[inline]
 pub(super) fn without_return(line: &[u8]) -> &[u8] {
@@ -171,6 +185,17 @@ mod tests {
             }
         }
         whole
+    }
+
+    #[test]
+    fn sequences_are_told_from_text() {
+        for text in [">a\nACGT\n", ">a b\r\nnnacgu\r\n>", "@a\nACGT\n+\nIIII\n"] {
+            assert!(looks_like_sequences(text.as_bytes()), "{text}");
+        }
+        for text in ["", ">", ">quoted\n>twice\n", ">a\nhello\n", "@a\nACT\n@b\n", "ACGT\nACGT\n", "@\n\n+\n"]
+        {
+            assert!(!looks_like_sequences(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

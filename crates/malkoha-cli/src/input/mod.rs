@@ -5,10 +5,11 @@
 //!   decode.rs   gz, zst, xz, bz2 by content
 //!   fastx.rs    FASTA and FASTQ to sequences
 //!   source.rs   inputs to blocks of whole keys
-//!   block.rs    blocks to hashes, with ends.rs for strings and kmers.rs for DNA words
+//!   block.rs    blocks to hashes, with ends.rs for strings, kmers.rs for DNA words and column.rs for tables
 //! ```
 
 mod block;
+pub(crate) mod column;
 mod decode;
 mod ends;
 mod fastx;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 
 pub(crate) use block::Keys;
 pub(crate) use idle::Stop;
-pub(crate) use source::{Source, is_standard_input, name, open};
+pub(crate) use source::{Origin, Source, is_standard_input, name, open};
 
 /// Returns the inputs; no input means standard input.
 pub(crate) fn or_standard_input(inputs: &[PathBuf]) -> Vec<PathBuf> {

@@ -3,16 +3,20 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 
 use super::block::Keying;
+use super::column::{Column, Header, Layout};
 use super::decode::decoded;
-use super::fastx::{Fasta, Fastq, Fastx};
+use super::fastx::{Fasta, Fastq, Fastx, looks_like_sequences};
 use super::idle::{Idle, Stop};
 use crate::adjustable::Adjustable;
 use crate::cli::Format;
+use crate::message::note;
 
 /// Bytes that are read at a time: with the hashes of its keys, a block fits in the L2 cache of common CPUs.
 const BLOCK: Adjustable = Adjustable { size: 128 << 10, name: "MALKOHA_BLOCK_BYTES" };
@@ -20,12 +24,30 @@ const BLOCK: Adjustable = Adjustable { size: 128 << 10, name: "MALKOHA_BLOCK_BYT
 /// The longest key. Longer ones mean that the input has another format than stated.
 const MOST_KEY: usize = 256 << 20;
 
+/// Where a block comes from, and how its keys lie in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// The number of the input, from 0 on.
+    pub(crate) input: usize,
+    pub(crate) keying: Keying,
+}
+
+impl Default for Origin {
+    fn default() -> Self {
+        Self { input: 0, keying: Keying::Strings(b'\n') }
+    }
+}
+
 /// Reads inputs and splits them into blocks.
 pub(crate) struct Source {
-    /// Inputs that are not opened yet, the next one last.
-    waiting: Vec<PathBuf>,
+    inputs: Arc<[PathBuf]>,
+    /// The number of the next input that is opened.
+    next: usize,
     format: Option<Format>,
     keying: Keying,
+    column: Option<Column>,
+    /// Whether a header was read.
+    had_header: bool,
     open: Option<Open>,
     /// The part of the last block that is kept for the next one.
     kept: Vec<u8>,
@@ -33,6 +55,10 @@ pub(crate) struct Source {
     piece: Vec<u8>,
     bar: ProgressBar,
     stop: Stop,
+    /// Set if an input could not be read and was left out; `None` if that ends the program.
+    left_out: Option<Arc<AtomicBool>>,
+    /// Whether there are no messages about inputs.
+    silent: bool,
 }
 
 /// An input that is being read.
@@ -42,6 +68,11 @@ struct Open {
     /// The parser of sequences, for formats that have them; chosen by the first piece.
     fastx: Option<Fastx>,
     fresh: bool,
+    /// Whether the next block is its first, which tells what it is.
+    first: bool,
+    /// Whether all of it was read.
+    ended: bool,
+    keying: Keying,
     /// Bytes that are read at a time.
     block_bytes: usize,
 }
@@ -52,6 +83,7 @@ impl Source {
         inputs: &[PathBuf],
         format: Option<Format>,
         kmer: Option<u32>,
+        column: Option<Column>,
         bar: ProgressBar,
     ) -> Self {
         let keying = match (format, kmer) {
@@ -60,22 +92,26 @@ impl Source {
             (Some(Format::U64), None) => Keying::Numbers,
             _ => Keying::Strings(b'\n'),
         };
-        let waiting = inputs.iter().rev().cloned().collect();
         Self {
-            waiting,
+            inputs: inputs.into(),
+            next: 0,
             format,
             keying,
+            column,
+            had_header: false,
             open: None,
             kept: Vec::new(),
             piece: Vec::new(),
             bar,
             stop: Stop::default(),
+            left_out: None,
+            silent: false,
         }
     }
 
-    /// Returns how keys are laid out in the blocks.
-    pub(crate) fn keying(&self) -> Keying {
-        self.keying
+    /// Returns the inputs, by whose numbers blocks say where they come from.
+    pub(crate) fn inputs(&self) -> Arc<[PathBuf]> {
+        self.inputs.clone()
     }
 
     /// Returns the handle that ends the wait for an idle input.
@@ -83,70 +119,161 @@ impl Source {
         self.stop.clone()
     }
 
-    /// Replaces the content of `block` with the next block; `false` if there is none.
-    pub(crate) fn next(&mut self, block: &mut Vec<u8>) -> Result<bool> {
-        block.clear();
-        block.append(&mut self.kept);
+    /// Makes inputs that cannot be read be left out. Returns what tells whether there were any.
+    pub(crate) fn leave_out_unreadable(&mut self) -> Arc<AtomicBool> {
+        self.left_out.get_or_insert_default().clone()
+    }
+
+    /// Makes no messages about inputs, if that is wanted.
+    pub(crate) fn silent(&mut self, silent: bool) {
+        self.silent = silent;
+    }
+
+    /// Replaces the content of `block` with the next block; `None` if there is none.
+    pub(crate) fn next(&mut self, block: &mut Vec<u8>) -> Result<Option<Origin>> {
         loop {
-            let open = match &mut self.open {
-                Some(open) => open,
-                None => match self.waiting.pop() {
-                    Some(path) => self.open.insert(Open::new(path, &self.bar, &self.stop)?),
-                    None => return Ok(false),
+            block.clear();
+            block.append(&mut self.kept);
+            let failed = match self.read_block(block) {
+                Ok(true) => match self.origin(block) {
+                    Ok(origin) => return Ok(Some(origin)),
+                    Err(error) => error,
                 },
+                Ok(false) => return Ok(None),
+                Err(error) => error,
             };
-            let fresh = block.len();
-            let more = open.read(&mut self.piece, self.format, self.keying, block);
-            if !more.with_context(|| format!("cannot read {}", name(&open.path)))? {
-                let path = self.open.take().map(|open| open.path);
-                if self.keying == Keying::Numbers && !block.len().is_multiple_of(8) {
-                    let path = path.unwrap_or_default();
-                    bail!("{}: not a whole number of integers of 8 bytes; is it complete?", name(&path));
+            let Some(left_out) = &self.left_out else { return Err(failed) };
+            left_out.store(true, Ordering::Relaxed);
+            if !self.silent {
+                note(format_args!("{failed:#}"));
+            }
+            if self.ends_early(block)
+                && let Ok(origin) = self.origin(block)
+            {
+                return Ok(Some(origin));
+            }
+            self.open = None;
+        }
+    }
+
+    /// Ends an input that cannot be read further, and returns whether whole keys were read before that.
+    fn ends_early(&mut self, block: &mut Vec<u8>) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let whole = open.keying.cut(block, 0);
+        open.ended = true;
+        block.truncate(whole.map_or(0, |(end, _)| end));
+        whole.is_some()
+    }
+
+    /// Reads until `block` has whole keys; `false` if there are no more.
+    fn read_block(&mut self, block: &mut Vec<u8>) -> Result<bool> {
+        // The size from which it is worth to look for the end of a record, which may be long.
+        let mut enough = 0;
+        loop {
+            if self.open.is_none() && !self.open_next()? {
+                return Ok(false);
+            }
+            let open = self.open.as_mut().expect("one was opened");
+            let (fresh, keying) = (block.len(), open.keying);
+            let more = open.read(&mut self.piece, self.format, block);
+            let path = || name(&open.path);
+            if !more.with_context(|| format!("cannot read {}", path()))? {
+                if block.is_empty() {
+                    self.open = None;
+                    continue;
                 }
-                match (self.keying, block.last()) {
-                    (_, None) => continue,
-                    // Keys are written with their separators: the last key of a file must not run into the
-                    // first of the next.
-                    (Keying::Strings(separator), Some(last)) if *last != separator => block.push(separator),
+                if keying == Keying::Numbers && !block.len().is_multiple_of(8) {
+                    bail!("{}: not a whole number of integers of 8 bytes; is it complete?", path());
+                }
+                // Keys are written with their separators: the last key of a file must not run into the first of the
+                // next.
+                match keying {
+                    Keying::Strings(end) if block.last() != Some(&end) => block.push(end),
+                    Keying::Column(_) if block.last() != Some(&b'\n') => block.push(b'\n'),
                     _ => {}
                 }
+                if matches!(keying, Keying::Column(table) if table.last_end(block) != Some(block.len())) {
+                    bail!("{} ends inside a field in quotes; is it complete?", path());
+                }
+                open.ended = true;
                 return Ok(true);
             }
-            if let Some((end, next)) = self.keying.cut(block, fresh) {
+            if block.len() >= enough
+                && let Some((end, next)) = keying.cut(block, fresh)
+            {
                 self.kept.extend_from_slice(&block[next..]);
                 block.truncate(end);
                 return Ok(true);
             }
             if block.len() > MOST_KEY {
-                let path = name(&open.path);
-                bail!("{path}: a key is longer than 256 MiB; give what separates keys with --format");
+                let remedy = match keying {
+                    Keying::Column(_) => "does a field in quotes have no end?",
+                    _ => "do they end as the options say?",
+                };
+                bail!("{}: a key is longer than 256 MiB; {remedy}", path());
+            }
+            if matches!(keying, Keying::Column(_)) {
+                enough = 2 * block.len();
             }
         }
+    }
+
+    /// Opens the next input; `false` if there is none.
+    fn open_next(&mut self) -> Result<bool> {
+        let Some(path) = self.inputs.get(self.next).cloned() else { return Ok(false) };
+        self.next += 1;
+        let keying = match &self.column {
+            Some(column) => Keying::Column(column.layout(&path.to_string_lossy())),
+            None => self.keying,
+        };
+        self.open = Some(Open::new(path, keying, &self.bar, &self.stop)?);
+        Ok(true)
+    }
+
+    /// Returns where a block that was just read comes from. The first of a table tells which column is which.
+    fn origin(&mut self, block: &[u8]) -> Result<Origin> {
+        let open = self.open.as_mut().expect("the block was read from it");
+        let mut origin = Origin { input: self.next - 1, keying: open.keying };
+        let first = std::mem::take(&mut open.first);
+        if let (Keying::Column(table), Some(column)) = (&mut open.keying, &self.column)
+            && first
+            && column.has_header()
+        {
+            column.find(table, block).with_context(|| name(&open.path))?;
+            let repeated = std::mem::replace(&mut self.had_header, true);
+            let header = if repeated { Header::Repeated } else { Header::Wanted };
+            origin.keying = Keying::Column(Layout { header, ..*table });
+        }
+        if first
+            && !self.silent
+            && let Some(doubt) = doubt(self.format, open.keying, block)
+        {
+            note(format_args!("{} {doubt}", name(&open.path)));
+        }
+        if open.ended {
+            self.open = None;
+        }
+        Ok(origin)
     }
 }
 
 impl Open {
-    fn new(path: PathBuf, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
+    fn new(path: PathBuf, keying: Keying, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
         let content = open(&path, bar, stop)?;
-        Ok(Self { path, content, fastx: None, fresh: true, block_bytes: BLOCK.get() })
+        let block_bytes = BLOCK.get();
+        Ok(Self { path, content, fastx: None, fresh: true, first: true, ended: false, keying, block_bytes })
     }
 
     /// Appends what is read next to a block; `false` at the end. `piece` is a buffer for bytes that are not
     /// yet keys.
-    fn read(
-        &mut self,
-        piece: &mut Vec<u8>,
-        format: Option<Format>,
-        keying: Keying,
-        block: &mut Vec<u8>,
-    ) -> Result<bool> {
+    fn read(&mut self, piece: &mut Vec<u8>, format: Option<Format>, block: &mut Vec<u8>) -> Result<bool> {
         if !self.fresh && self.fastx.is_none() {
             return Ok(self.append(block)? > 0);
         }
         piece.clear();
         self.append(piece)?;
         if self.fresh {
-            self.fastx = fastx(format, keying, piece)?;
+            self.fastx = fastx(format, self.keying, piece)?;
             self.fresh = false;
         }
         match &mut self.fastx {
@@ -207,6 +334,22 @@ fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<
         }
         _ => None,
     })
+}
+
+/// Says why an input that begins with this block is probably not what it is read as; `None` if it may well be. Such keys
+/// would never be found, and nobody would know why.
+fn doubt(format: Option<Format>, keying: Keying, block: &[u8]) -> Option<&'static str> {
+    let is_text = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' '..=b'~');
+    match (format, keying) {
+        (None, Keying::Strings(b'\n')) if looks_like_sequences(block) => Some(
+            "looks like FASTA or FASTQ, but its lines are the keys; for sequences give --format, for their words \
+             build with --kmer",
+        ),
+        (_, Keying::Numbers) if block.contains(&b'\n') && block.iter().all(is_text) => {
+            Some("looks like text, but every 8 bytes of it are read as an integer")
+        }
+        _ => None,
+    }
 }
 
 /// Returns whether an input is standard input.

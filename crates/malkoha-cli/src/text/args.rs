@@ -82,10 +82,6 @@ pub(crate) struct TextArgs {
     /// must be new or empty. By default, everything goes to standard output.
     #[arg(long, short, value_name = "FOLDER", requires = "jsonl")]
     pub(crate) out: Option<PathBuf>,
-
-    /// Print the summary as a JSON object, on standard error.
-    #[arg(long, requires = "jsonl")]
-    pub(crate) json: bool,
 }
 
 /// Parses a share above 0 and up to 1.

@@ -50,9 +50,10 @@ use tree::Leaf;
 
 use crate::cli::DedupArgs;
 use crate::input::{self, Stop};
-use crate::message::say;
+use crate::message::note;
 use crate::output::Output;
 use crate::progress;
+use crate::report::Audience;
 use crate::units::{grouped, rate_in_words};
 
 /// The share of n-grams that makes a duplicate, unless another is given.
@@ -188,9 +189,9 @@ impl Run {
             };
             self.reported += 1;
             match self.reported {
-                1..=MOST_REPORTED => say(format_args!("malkoha: {file}:{number}: {what}; {done}")),
+                1..=MOST_REPORTED => note(format_args!("{file}:{number}: {what}; {done}")),
                 _ if self.reported == MOST_REPORTED + 1 => {
-                    say("malkoha: there are more bad lines, which are only counted");
+                    note("there are more bad lines, which are only counted");
                 }
                 _ => {}
             }
@@ -205,8 +206,8 @@ impl Run {
         memory.save()?;
         let geometry = *memory.filter.geometry();
         if memory.overfilled && !memory.read_only && memory.filter.len() > geometry.keys() {
-            say(format_args!(
-                "malkoha: the filter holds {} keys, more than the {} that fit at a rate of {}; its rate is now {}",
+            note(format_args!(
+                "the filter holds {} keys, more than the {} that fit at a rate of {}; its rate is now {}",
                 grouped(memory.filter.len()),
                 grouped(geometry.keys()),
                 rate_in_words(geometry.rate()),
@@ -215,11 +216,10 @@ impl Run {
         }
         let filter = args.text.filter.as_deref();
         let about = About { recipe: &recipe, bad, memory: &memory, filter, threads, time: start.elapsed() };
-        if args.text.json {
-            say(tally.json(&about));
-        } else if !args.quiet {
-            say(tally.report(&about));
+        let mut report = tally.report(&about);
+        for (name, value) in tally.data(&about) {
+            report.data(&name, value);
         }
-        Ok(())
+        report.show(Audience { json: args.json, quiet: args.quiet, aside: true })
     }
 }

@@ -11,6 +11,7 @@ use crate::cli::DedupArgs;
 use crate::cmd::FIRST_LINK;
 use crate::filter_file;
 use crate::lock::Lock;
+use crate::target::Place;
 use crate::units::grouped;
 
 /// The rate of false positives, unless another is given: of whole units, each of which is a loss, and of
@@ -63,6 +64,7 @@ pub(crate) fn held(filter: &Filter) -> Option<String> {
 
 /// The file that a filter belongs to.
 struct Home {
+    place: Place,
     path: PathBuf,
     /// Held until the filter is saved, if the file was there before.
     lock: Option<Lock>,
@@ -96,19 +98,21 @@ impl Memory {
             return Ok(memory(check(filter_file::open(path)?, path, keys)?, None));
         }
         if path.exists() {
-            let (filter, lock) = filter_file::open_to_change(path)?;
-            let filter = check(filter, path, keys)?;
+            let place = Place::of(path)?;
+            let lock = place.lock()?;
+            let filter = check(filter_file::open(path)?, path, keys)?;
             if let Some(option) = contradicted(args, &filter) {
                 let path = path.display();
                 bail!("{path} exists and was planned otherwise; leave out {option}, or give another file");
             }
-            return Ok(memory(filter, Some(Home { path: path.clone(), lock, is_new: false })));
+            return Ok(memory(filter, Some(Home { place, path: path.clone(), lock, is_new: false })));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
             bail!("there is no folder {}; make it, or give another file with --filter", folder.display());
         }
-        Ok(memory(new_filter(args, keys)?, Some(Home { path: path.clone(), lock: None, is_new: true })))
+        let home = Home { place: Place::of(path)?, path: path.clone(), lock: None, is_new: true };
+        Ok(memory(new_filter(args, keys)?, Some(home)))
     }
 
     /// Returns the chance that a key that was never stored is found.
@@ -129,7 +133,7 @@ impl Memory {
 
     /// Saves the filter, if it belongs to a file and may be changed.
     pub(super) fn save(&mut self) -> Result<()> {
-        let Some(Home { path, lock, is_new }) = self.home.take() else { return Ok(()) };
+        let Some(Home { place, path, lock, is_new }) = self.home.take() else { return Ok(()) };
         if is_new && path.exists() {
             bail!(
                 "{} was made by another program meanwhile and is unchanged; the output is complete, but what it \
@@ -137,7 +141,7 @@ impl Memory {
                 path.display()
             );
         }
-        filter_file::save_changed(&self.filter, &path, lock)
+        place.save(&self.filter, lock)
     }
 }
 

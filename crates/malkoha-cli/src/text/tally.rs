@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::args::Bad;
 use super::document::{Content, Parsed, Recipe, Unit};
@@ -151,12 +151,12 @@ impl Tally {
     }
 
     /// Returns the summary for programs.
-    pub(super) fn json(&self, about: &About) -> Value {
+    pub(super) fn data(&self, about: &About) -> Map<String, Value> {
         let About { recipe, bad, memory, time, threads, filter } = about;
         let stats = memory.filter.stats();
-        let flaws: serde_json::Map<_, _> =
+        let flaws: Map<_, _> =
             self.flaws.iter().zip(FLAWS).map(|(count, (name, _))| (name.to_owned(), json!(count))).collect();
-        json!({
+        let data = json!({
             "files": self.files,
             "bytes": self.bytes,
             "documents": self.documents.json(),
@@ -184,7 +184,9 @@ impl Tally {
             }),
             "seconds": time.as_secs_f64(),
             "version": env!("CARGO_PKG_VERSION"),
-        })
+        });
+        let Value::Object(data) = data else { unreachable!("it is an object") };
+        data
     }
 }
 

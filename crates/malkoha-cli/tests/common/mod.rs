@@ -50,7 +50,11 @@ impl Scene {
     /// Returns the program with arguments separated by spaces, ready to run in the folder.
     pub(crate) fn command(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_malkoha"));
-        command.args(args.split_whitespace()).current_dir(&self.0).env_remove("NO_COLOR");
+        command
+            .args(args.split_whitespace())
+            .current_dir(&self.0)
+            .env_remove("NO_COLOR")
+            .env_remove("COLUMNS");
         command
     }
 
@@ -73,6 +77,13 @@ impl Scene {
             scope.spawn(move || stdin.write_all(&input));
             child.wait_with_output().unwrap()
         });
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+
+    /// Runs the program for a terminal of this many columns.
+    pub(crate) fn run_in_columns(&self, columns: usize, args: &str) -> Ran {
+        let output = self.command(args).env("COLUMNS", columns.to_string()).output().unwrap();
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
     }

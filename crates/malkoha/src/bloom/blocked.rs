@@ -16,7 +16,7 @@ use crate::bits::cpu::{Cpu, Inlined};
 use crate::bits::drawn::BlockTable;
 use crate::bits::{BLOCK_BITS, Words};
 use crate::engine::{
-    Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, Many, Stashed, insert_in_order,
+    Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, MOST_COPIES, Many, Stashed, insert_in_order,
 };
 use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
@@ -123,10 +123,10 @@ impl<P: Scatter> Blocked<P> {
         self.merge_bits(other);
     }
 
-    /// The number of inserts.
+    /// The number of inserts, which is not counted beyond 2^62.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.len
+        self.len.min(MOST_COPIES)
     }
 
     /// Whether the filter is empty.
@@ -222,7 +222,7 @@ impl<P: Scatter> BloomEngine for Blocked<P> {
 
     fn merge_bits(&mut self, other: &dyn BloomEngine) {
         set_bits(self.table.words_mut(), other.words());
-        self.len = self.len.saturating_add(other.len());
+        self.len = (self.len + other.len()).min(MOST_COPIES);
     }
 
     fn clone_box(&self) -> Box<dyn BloomEngine> {
@@ -232,7 +232,7 @@ impl<P: Scatter> BloomEngine for Blocked<P> {
 
 impl<P: Scatter> Content for Blocked<P> {
     fn len(&self) -> u64 {
-        self.len
+        self.len.min(MOST_COPIES)
     }
 
     fn bytes(&self) -> usize {

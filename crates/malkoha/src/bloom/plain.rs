@@ -8,7 +8,7 @@ use crate::bits::drawn::{BitTable, Bits, NarrowBits};
 use crate::bits::words::stays_in_cache;
 use crate::engine::threads::for_shares;
 use crate::engine::{
-    Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, Many, Stashed, insert_in_order,
+    Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, MOST_COPIES, Many, Stashed, insert_in_order,
 };
 use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
@@ -185,10 +185,10 @@ impl Bloom {
         self.merge_bits(other);
     }
 
-    /// The number of inserts.
+    /// The number of inserts, which is not counted beyond 2^62.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.len
+        self.len.min(MOST_COPIES)
     }
 
     /// Whether the filter is empty.
@@ -294,7 +294,7 @@ impl BloomEngine for Bloom {
 
     fn merge_bits(&mut self, other: &dyn BloomEngine) {
         set_bits(self.table.words_mut(), other.words());
-        self.len = self.len.saturating_add(other.len());
+        self.len = (self.len + other.len()).min(MOST_COPIES);
     }
 
     fn clone_box(&self) -> Box<dyn BloomEngine> {
@@ -304,7 +304,7 @@ impl BloomEngine for Bloom {
 
 impl Content for Bloom {
     fn len(&self) -> u64 {
-        self.len
+        self.len.min(MOST_COPIES)
     }
 
     fn bytes(&self) -> usize {

@@ -63,10 +63,17 @@ pub(crate) fn write_compound(
     parts.iter().try_for_each(|part| record::write(part, out))
 }
 
-/// Reads a compound of this form and returns its numbers and its parts, all verified. What the numbers must be
-/// is up to the caller, which refuses wrong ones with [`bad_parts`], [`bad_count`] and [`bad_number`].
-pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u64>, Vec<Filter>), Error> {
-    input.expect(form)?;
+/// What precedes the records of a compound.
+pub(super) struct Outline {
+    /// The version that it declares.
+    version: u64,
+    /// The number of records.
+    pub(super) parts: u64,
+    numbers: Vec<u64>,
+}
+
+/// Reads the outline of a compound.
+pub(super) fn read_outline(input: &mut Input<'_>) -> Result<Outline, Error> {
     let begin = input.offset();
     let [_, what, parts, count] = input.prefix()?;
     for (name, number, most, offset) in
@@ -83,8 +90,17 @@ pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u6
         let what = format!("{} where this version has 0", words[index]);
         return Err(Error::Newer { part: "reserved number", offset: begin + 8 * index as u64, what });
     }
+    Ok(Outline { version: what & u64::from(u32::MAX), parts, numbers: words[8..].to_vec() })
+}
+
+/// Reads a compound of this form and returns its numbers and its parts, all verified. What the numbers must be
+/// is up to the caller, which refuses wrong ones with [`bad_parts`], [`bad_count`] and [`bad_number`].
+pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u64>, Vec<Filter>), Error> {
+    input.expect(form)?;
+    let begin = input.offset();
+    let outline = read_outline(input)?;
     let mut filters: Vec<Filter> = Vec::new();
-    for _ in 0..parts {
+    for _ in 0..outline.parts {
         let record = input.offset();
         input.expect(Form::Single)?;
         let filter = record::read(input)?;
@@ -96,11 +112,11 @@ pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u6
         filters.push(filter);
     }
     let version = version(filters.iter());
-    if what & u64::from(u32::MAX) != u64::from(version) {
-        let what = format!("{} where that of the parts is {version}", what & u64::from(u32::MAX));
+    if outline.version != u64::from(version) {
+        let what = format!("{} where that of the parts is {version}", outline.version);
         return Err(Error::corrupt("version", begin + VERSION_OFFSET, what));
     }
-    Ok((words[8..].to_vec(), filters))
+    Ok((outline.numbers, filters))
 }
 
 /// The error for a number of parts that the form of a compound does not allow.

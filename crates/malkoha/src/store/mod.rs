@@ -6,6 +6,7 @@
 //!   section     content | zeros | checksum              what both are made of: section.rs
 //!   file        temporary, sync, rename, sync           save.rs
 //!   map         the table stays in the file             map.rs
+//!   skim        checksums alone, in pieces              skim.rs
 //! ```
 //!
 //! `docs/FORMAT.md` is the specification; `format.rs` has its numbers. Reading trusts nothing: a header is
@@ -32,11 +33,12 @@ mod save;
 mod seal;
 mod section;
 mod sharded;
+mod skim;
 #[cfg(test)]
 mod tests;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::error::Error;
@@ -101,7 +103,7 @@ impl Filter {
     /// held before or the whole filter. Another process that has the old file open or mapped keeps it.
     ///
     /// The file is written under a temporary name in the same folder, and removed if something fails. On Unix
-    /// it gets the permissions of the file that it replaces. A symbolic link is replaced, not followed, and
+    /// it gets the permissions of the file that it replaces, and its owner and group if the system allows that. A symbolic link is replaced, not followed, and
     /// anything that is not a file is refused.
     ///
     /// ```
@@ -131,6 +133,21 @@ impl Filter {
         open(path.as_ref(), Self::read)
     }
 
+    /// Verifies the headers, the lengths and the checksums of a file in pieces of 64 KiB: a damaged file, or one whose
+    /// header promises more than is there, is refused without the memory that its filter would take. The content is not
+    /// examined further; [`open`](Self::open) does that.
+    ///
+    /// ```
+    /// let path = std::env::temp_dir().join(format!("malkoha-doc-check-{}", std::process::id()));
+    /// malkoha::Spec::new(1000, 0.001).build()?.save(&path)?;
+    /// malkoha::Filter::check_file(&path)?;
+    /// # std::fs::remove_file(&path).unwrap();
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn check_file(path: impl AsRef<Path>) -> Result<(), Error> {
+        open(path.as_ref(), skim::skim)
+    }
+
     /// Returns the filter as bytes, the same that [`save`](Self::save) writes. Equal filters have equal bytes.
     ///
     /// ```
@@ -156,6 +173,26 @@ impl Filter {
     /// themselves account for.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         from_bytes(bytes, Self::read)
+    }
+
+    /// Reads a filter from a stream, such as a pipe, to its end, and verifies all of it. The length of a stream is
+    /// not known beforehand, so its table is copied once it is complete: for a moment, the memory of two is needed. Use
+    /// [`open`](Self::open) for files.
+    ///
+    /// ```
+    /// use malkoha::{Filter, Spec};
+    /// let mut filter = Spec::new(1000, 0.001).build()?;
+    /// filter.insert("malkoha")?;
+    /// let bytes = filter.to_bytes()?;
+    /// assert!(Filter::read_from(&bytes[..])? == filter);
+    /// assert!(Filter::read_from(&bytes[..600]).is_err(), "the end is missing");
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn read_from(mut from: impl Read) -> Result<Self, Error> {
+        let mut input = Input::stream(&mut from);
+        let filter = Self::read(&mut input)?;
+        input.end()?;
+        Ok(filter)
     }
 
     /// Writes the bytes of [`to_bytes`](Self::to_bytes) without a second copy of the filter. A large table is

@@ -124,8 +124,7 @@ fn index(number: u64) -> usize {
 pub(super) fn read(input: &mut Input<'_>) -> Result<Filter, Error> {
     let opening = Opening::read(input)?;
     let bits = opening.header.geometry.table_bits().expect("checked when the header was read");
-    let mut words = Words::zeroed(bits)?;
-    input.section_of_words("table", opening.checksum, &mut words)?;
+    let words = input.table(opening.checksum, bits)?;
     let filter = opening.filter(words)?;
     opening.audit(&filter)?;
     Ok(filter)

@@ -23,7 +23,7 @@ pub(super) trait Disk {
 
     /// Creates a file, which must not exist yet.
     fn create(&self, path: &Path) -> io::Result<Self::File>;
-    /// Gives a new file the permissions of the one it will replace, if there is one.
+    /// Gives a new file the permissions, the owner and the group of the one it will replace, if there is one.
     fn keep_permissions(&self, file: &Self::File, of: &Path) -> io::Result<()>;
     /// Flushes the content of a file to the disk.
     fn sync(&self, file: &Self::File) -> io::Result<()>;
@@ -47,9 +47,8 @@ impl Disk for System {
 
     fn keep_permissions(&self, file: &File, of: &Path) -> io::Result<()> {
         match fs::symlink_metadata(of) {
-            Ok(found) if cfg!(unix) && found.is_file() => file.set_permissions(found.permissions()),
-            // There is nothing, or a link, whose permissions mean nothing. Outside Unix the only permission is
-            // read-only, which would be in the way.
+            Ok(found) if found.is_file() => keep_permissions(file, &found),
+            // There is nothing, or a link, whose permissions mean nothing.
             _ => Ok(()),
         }
     }
@@ -70,6 +69,34 @@ impl Disk for System {
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
+}
+
+/// Gives a file the group, the permissions and the owner of another. Only the superuser may give files away, and others
+/// only to their own groups: without that permission, owner and group are those of the process.
+#[cfg(unix)]
+fn keep_permissions(file: &File, other: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+    let new = file.metadata()?;
+    let grouped = new.gid() == other.gid() || fchown(file, None, Some(other.gid())).is_ok();
+    let mut permissions = other.permissions();
+    if !grouped {
+        // What the old group was allowed is no business of another group, which may do what everybody may.
+        let mode = permissions.mode();
+        permissions.set_mode(mode & !0o070 | (mode & 0o007) << 3);
+    }
+    file.set_permissions(permissions)?;
+    if new.uid() != other.uid() {
+        let _ = fchown(file, Some(other.uid()), None);
+    }
+    Ok(())
+}
+
+/// Outside Unix the only permission is read-only, which would be in the way.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
+fn keep_permissions(_: &File, _: &fs::Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 /// Replaces a file atomically: whatever happens, `path` holds what it held before or all that `write` wrote. If

@@ -15,6 +15,7 @@ use std::thread;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::bits::Words;
 use crate::bits::words::{bytes_of, bytes_of_mut, touch_pages};
 use crate::engine::threads::{both, spawn};
 use crate::error::Error;
@@ -95,13 +96,16 @@ impl<'a> SectionWriter<'a> {
     }
 }
 
-/// Bytes that are being read, whose number is known.
+/// Bytes that are being read.
 pub(crate) struct Input<'a> {
     from: &'a mut dyn Read,
     path: &'a Path,
     /// Bytes read so far.
     offset: u64,
+    /// Bytes that are left; in a stream, as many as can be counted.
     left: u64,
+    /// Whether only the end will tell how many bytes there are.
+    stream: bool,
     /// The prefix, after it was examined and before it counts as read.
     prefix: Option<[u8; PREFIX_BYTES]>,
 }
@@ -109,7 +113,12 @@ pub(crate) struct Input<'a> {
 impl<'a> Input<'a> {
     /// An input of `bytes` bytes; errors name `path`.
     pub(super) fn new(from: &'a mut dyn Read, bytes: u64, path: &'a Path) -> Self {
-        Self { from, path, offset: 0, left: bytes, prefix: None }
+        Self { from, path, offset: 0, left: bytes, stream: false, prefix: None }
+    }
+
+    /// An input of an unknown number of bytes.
+    pub(super) fn stream(from: &'a mut dyn Read) -> Self {
+        Self { from, path: Path::new(""), offset: 0, left: u64::MAX, stream: true, prefix: None }
     }
 
     /// The number of bytes read so far.
@@ -118,7 +127,12 @@ impl<'a> Input<'a> {
     }
 
     fn read(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
-        self.from.read_exact(bytes).map_err(|error| Error::io("read", self.path, error))
+        self.from.read_exact(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof if self.stream => {
+                Error::corrupt("input", self.offset, "the bytes end inside what begins here")
+            }
+            _ => Error::io("read", self.path, error),
+        })
     }
 
     /// The form that the bytes from here on declare. Does not count as reading.
@@ -198,13 +212,36 @@ impl<'a> Input<'a> {
         self.end_section(name, content, hash)
     }
 
+    /// Reads a section whose content is a table of `bits` bits, and verifies it.
+    pub(super) fn table(&mut self, before: u64, bits: u64) -> Result<Words, Error> {
+        let name = "table";
+        if !self.stream {
+            let mut words = Words::zeroed(bits)?;
+            self.section_of_words(name, before, &mut words)?;
+            return Ok(words);
+        }
+        // A stream may be shorter than its header says: memory is taken as bytes arrive, and for the table when all of
+        // them are there.
+        let (mut arrived, mut exhausted) = (Vec::new(), false);
+        let bytes = Words::bytes_for(bits);
+        self.section(name, (bytes, before), |chunk| {
+            exhausted |= arrived.try_reserve(chunk.len()).is_err();
+            if !exhausted {
+                arrived.extend_from_slice(chunk);
+            }
+        })?;
+        if exhausted {
+            return Err(Error::Allocation { bytes });
+        }
+        let mut words = Words::zeroed(bits)?;
+        for (word, bytes) in words.iter_mut().zip(arrived.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Ok(words)
+    }
+
     /// Reads a section whose content is a table into `words`, and verifies it.
-    pub(super) fn section_of_words(
-        &mut self,
-        name: &'static str,
-        before: u64,
-        words: &mut [u64],
-    ) -> Result<(), Error> {
+    fn section_of_words(&mut self, name: &'static str, before: u64, words: &mut [u64]) -> Result<(), Error> {
         debug_assert!(self.prefix.is_none(), "a table is never first");
         let bytes = size_of_val(words);
         self.need_section(name, bytes as u64)?;
@@ -267,10 +304,20 @@ impl<'a> Input<'a> {
 
     /// Fails if bytes are left.
     pub(super) fn end(self) -> Result<(), Error> {
+        if self.stream {
+            let more = self.from.take(1).read_to_end(&mut Vec::new());
+            return match more.map_err(|error| Error::io("read", self.path, error))? {
+                0 => Ok(()),
+                _ => Err(Error::corrupt("end", self.offset, "there are more bytes after the last section")),
+            };
+        }
         if self.left == 0 {
             return Ok(());
         }
-        let what = format!("there are {} bytes after the last section", self.left);
+        let what = match self.left {
+            1 => "there is a byte after the last section".to_owned(),
+            left => format!("there are {left} bytes after the last section"),
+        };
         Err(Error::corrupt("end", self.offset, what))
     }
 }
