@@ -29,7 +29,7 @@ fn tree(folder: &Path) -> Vec<String> {
 /// Returns what `query` reads from a file: its decompressed lines.
 fn content(scene: &Scene, path: &str) -> String {
     scene.run_with("build -q --keys 10 -o no-line.malkoha", "nothing of this is in it\n").ok();
-    scene.run(&format!("query -q -v no-line.malkoha {path}")).out
+    scene.run(&format!("query -v no-line.malkoha {path}")).out
 }
 
 /// Writes folders with files of every compression. Returns their lines in the order in which they are read.
