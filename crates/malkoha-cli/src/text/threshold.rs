@@ -83,7 +83,7 @@ mod tests {
     fn shares_are_exact() {
         for keys in 1..=400u64 {
             for percent in 1..=100u64 {
-                let share: f64 = format!("{}e-2", percent).parse().unwrap();
+                let share: f64 = format!("{percent}e-2").parse().unwrap();
                 let enough = (percent * keys).div_ceil(100);
                 let share = Threshold::Share(share);
                 assert!(
