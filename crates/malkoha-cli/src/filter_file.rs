@@ -67,7 +67,8 @@ impl Changing {
         }
         let place = Place::of(path)?;
         let lock = place.lock()?;
-        Ok(Self { filter: open(path)?, place, lock })
+        let filter = place.open().with_context(|| format!("cannot use {} as a filter", name(path)))?;
+        Ok(Self { filter, place, lock })
     }
 
     /// Replaces the file.
@@ -77,22 +78,26 @@ impl Changing {
     }
 }
 
-/// Returns the inputs as keys of a filter: read as for its build, if that is known.
+/// Returns the inputs as keys of a filter: read as for its build, if that is known. Unless `silent`, what is doubtful
+/// is noted.
 pub(crate) fn source(
     filter: &Filter,
     path: &Path,
     args: &KeyArgs,
     inputs: &[PathBuf],
     bar: ProgressBar,
+    silent: bool,
 ) -> Result<Source> {
     let (format, kmer) = key_format::reading(filter, path, args)?;
-    if key_format::is_guessed(filter, args) && !args.quiet {
+    if key_format::is_guessed(filter, args) && !silent {
         note(format_args!(
             "{} does not tell what its keys are, so lines are; if they are not, give --format",
             name(path)
         ));
     }
-    Ok(Source::new(inputs, format, kmer, args.table.column(), bar))
+    let mut source = Source::new(inputs, format, kmer, args.table.column(), bar);
+    source.silent(silent);
+    Ok(source)
 }
 
 /// Says how many more keys a filter takes.

@@ -92,6 +92,11 @@ impl Place {
         bail!("{} is a symbolic link that leads to no file; give another", path.display())
     }
 
+    /// Reads the filter in the file.
+    pub(crate) fn open(&self) -> Result<Filter, Error> {
+        Filter::open(&self.real)
+    }
+
     /// Locks the file, however long that takes; `None` if there is none yet.
     pub(crate) fn lock(&self) -> Result<Option<Lock>> {
         Lock::of(&self.real)

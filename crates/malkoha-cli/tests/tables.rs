@@ -30,6 +30,18 @@ fn dedup_by_column() {
     assert_eq!(scene.run("dedup -q -c --column town people.csv others.csv").ok(), "3\n");
     let repeated = scene.run("dedup -q --repeated --column town people.csv others.csv").ok();
     assert_eq!(repeated, "name,town,age\nCy,Bath,7\n", "each once");
+    let query = scene.run_with("build -q -n 9 --rate 1e-9 -o f.malkoha", "Ann\nHull\n");
+    assert_eq!(query.code, Some(0));
+    let ran = scene.run("query --column town f.malkoha t.malkoha people.csv others.csv");
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(2), "name,town,age\nHull,Ed\n"),
+        "a file without it is left out"
+    );
+    scene.write("others.csv", "country,name\nHull,Ann\n");
+    let ran = scene.run("query --column town f.malkoha others.csv people.csv");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), "name,town,age\n"), "{ran}");
+    assert!(ran.err.contains("others.csv: there is no column town"), "{ran}");
     scene.run("dedup --column country people.csv").fails(&[
         "people.csv",
         "no column country",

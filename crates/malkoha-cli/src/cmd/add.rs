@@ -18,7 +18,7 @@ pub(crate) fn run(args: &AddArgs) -> Result<Outcome> {
     let input = &args.input;
     let inputs = input::or_standard_input(&input.inputs);
     let bar = progress::bar(&inputs, "adding", input.quiet);
-    let source = filter_file::source(&changing.filter, &args.filter, input, &inputs, bar.clone())?;
+    let source = filter_file::source(&changing.filter, &args.filter, input, &inputs, bar.clone(), false)?;
     let tally = fill(&mut changing.filter, source, threads(input.threads), copies).map_err(|error| {
         let path = args.filter.display();
         if is_full(&error) {

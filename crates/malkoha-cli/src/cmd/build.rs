@@ -148,7 +148,9 @@ impl Build<'_> {
     }
 
     /// Passes on the hashes of all keys, in the order of the input.
-    fn each(&self, source: Source, mut look: impl FnMut(&[KeyHash])) -> Result<()> {
+    fn each(&self, mut source: Source, mut look: impl FnMut(&[KeyHash])) -> Result<()> {
+        // What is doubtful is noted when the inputs are read again.
+        source.silent(true);
         let hasher = KeyHasher::new(Spec::DEFAULT_SEED);
         let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.hash(block, &hasher);
         pipeline::run(source, self.threads, &work, &mut |worked| {

@@ -33,9 +33,9 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
     }
     let filter = filter_file::open(&args.filter)?;
     let bar = progress::bar(&inputs, "asking", input.quiet || prints_keys(args));
-    let mut source = filter_file::source(&filter, &args.filter, input, &inputs, bar.clone())?;
+    let mut source =
+        filter_file::source(&filter, &args.filter, input, &inputs, bar.clone(), args.no_messages)?;
     let unreadable = source.leave_out_unreadable();
-    source.silent(args.no_messages);
     let work = |block: &mut Vec<u8>, worked: &mut Worked| look_up(args, &filter, block, worked);
     let (mut out, mut skipped) = (Output::new(), 0);
     let mut counts = vec![Counts::default(); inputs.len()];
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
     if !input.quiet && !args.no_messages {
         notes(args, &filter, all, skipped);
     }
-    if input.json {
+    if input.json && !input.quiet {
         let report = report(args, &filter, &inputs, &counts, all);
         report.show(Audience { json: true, quiet: false, aside: prints_keys(args) })?;
     }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ChangeArgs) -> Result<Outcome> {
     let input = &args.input;
     let inputs = input::or_standard_input(&input.inputs);
     let bar = progress::bar(&inputs, "removing", input.quiet);
-    let source = filter_file::source(filter, &args.filter, input, &inputs, bar.clone())?;
+    let source = filter_file::source(filter, &args.filter, input, &inputs, bar.clone(), false)?;
     let hasher = *filter.hasher();
     let (mut read, mut removed) = (0, 0);
     let work = |block: &mut Vec<u8>, worked: &mut Worked| worked.hash(block, &hasher);

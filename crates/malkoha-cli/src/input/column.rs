@@ -91,14 +91,15 @@ impl Column {
     /// Finds the column in the header of a table, which is its first record.
     pub(super) fn find(&self, layout: &mut Layout, header: &[u8]) -> Result<()> {
         let Which::Named(wanted) = &self.which else { return Ok(()) };
+        // Some programs begin a file with the mark of UTF-8.
+        let header = header.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(header);
         let (mut names, mut index) = (Vec::new(), None);
         layout.record(header, |at, field| {
             let name = value(field, layout.quotes());
-            let name = name.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&name);
-            if name == wanted.as_bytes() && index.is_none() {
+            if *name == *wanted.as_bytes() && index.is_none() {
                 index = Some(at);
             }
-            names.push(String::from_utf8_lossy(name).into_owned());
+            names.push(String::from_utf8_lossy(&name).into_owned());
         });
         match index {
             Some(index) => layout.index = index,
@@ -272,7 +273,8 @@ mod tests {
             column.find(&mut layout, header.as_bytes()).map(|()| layout.index)
         };
         assert_eq!(find("b", "a,b,c\n").unwrap(), 1);
-        assert_eq!(find("a", "\u{feff}a,b\n").unwrap(), 0, "some programs begin with a mark");
+        assert_eq!(find("a", "\u{feff}a,b\n").unwrap(), 0, "the mark is no part of the name");
+        assert_eq!(find("a", "\u{feff}\"a\",b\n").unwrap(), 0);
         assert_eq!(find("x, y", "a,\"x, y\"\n").unwrap(), 1);
         assert_eq!(find("3", "a,b,c\n").unwrap(), 2);
         assert!(find("d", "a,b\n").unwrap_err().to_string().contains("its columns are: a, b"));

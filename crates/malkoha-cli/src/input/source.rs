@@ -24,6 +24,9 @@ const BLOCK: Adjustable = Adjustable { size: 128 << 10, name: "MALKOHA_BLOCK_BYT
 /// The longest key. Longer ones mean that the input has another format than stated.
 const MOST_KEY: usize = 256 << 20;
 
+/// The bytes from which the end of a record is looked for only now and then: each time, all of it is read.
+const LONG_RECORD: usize = 1 << 20;
+
 /// Where a block comes from, and how its keys lie in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
@@ -134,26 +137,36 @@ impl Source {
         loop {
             block.clear();
             block.append(&mut self.kept);
-            let failed = match self.read_block(block) {
-                Ok(true) => match self.origin(block) {
-                    Ok(origin) => return Ok(Some(origin)),
-                    Err(error) => error,
-                },
-                Ok(false) => return Ok(None),
-                Err(error) => error,
+            let whole = match self.read_block(block) {
+                Ok(more) => more,
+                Err(error) => {
+                    self.leave_out(error)?;
+                    self.ends_early(block)
+                }
             };
-            let Some(left_out) = &self.left_out else { return Err(failed) };
-            left_out.store(true, Ordering::Relaxed);
-            if !self.silent {
-                note(format_args!("{failed:#}"));
+            if !whole && self.open.is_none() && self.next == self.inputs.len() {
+                return Ok(None);
             }
-            if self.ends_early(block)
-                && let Ok(origin) = self.origin(block)
-            {
-                return Ok(Some(origin));
+            if whole {
+                match self.origin(block) {
+                    Ok(origin) => return Ok(Some(origin)),
+                    Err(error) => self.leave_out(error)?,
+                }
             }
+            // Nothing of this input can be used.
             self.open = None;
+            self.kept.clear();
         }
+    }
+
+    /// Reports an input that cannot be read, or returns the error if that ends the program.
+    fn leave_out(&self, error: anyhow::Error) -> Result<()> {
+        let Some(left_out) = &self.left_out else { return Err(error) };
+        left_out.store(true, Ordering::Relaxed);
+        if !self.silent {
+            note(format_args!("{error:#}"));
+        }
+        Ok(())
     }
 
     /// Ends an input that cannot be read further, and returns whether whole keys were read before that.
@@ -167,7 +180,7 @@ impl Source {
 
     /// Reads until `block` has whole keys; `false` if there are no more.
     fn read_block(&mut self, block: &mut Vec<u8>) -> Result<bool> {
-        // The size from which it is worth to look for the end of a record, which may be long.
+        // The size from which it is worth to look for the end of a record again.
         let mut enough = 0;
         loop {
             if self.open.is_none() && !self.open_next()? {
@@ -212,7 +225,7 @@ impl Source {
                 };
                 bail!("{}: a key is longer than 256 MiB; {remedy}", path());
             }
-            if matches!(keying, Keying::Column(_)) {
+            if matches!(keying, Keying::Column(_)) && block.len() > LONG_RECORD {
                 enough = 2 * block.len();
             }
         }
