@@ -11,6 +11,7 @@ use malkoha::{KeyFormat, Kind, Need};
 
 use crate::input::column::{self, Column, Which};
 use crate::needs;
+use crate::text::TextArgs;
 use crate::units;
 
 const STYLES: Styles = Styles::styled()
@@ -79,7 +80,7 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Check every byte of filters.
     Verify(VerifyArgs),
-    /// Print the first occurrence of every line.
+    /// Print the first occurrence of every line, or drop duplicate texts from JSON lines.
     #[command(after_help = UNITS)]
     Dedup(DedupArgs),
     /// Print completions for a shell.
@@ -355,7 +356,7 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Distinct lines expected; memory is then constant. By default, the filter grows.
+    /// Distinct lines, texts or n-grams expected; memory is then constant. By default, the filter grows.
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
 
@@ -364,13 +365,14 @@ pub(crate) struct DedupArgs {
     #[arg(long, short, value_name = "N", value_parser = units::count, conflicts_with = "keys")]
     pub(crate) window: Option<u64>,
 
-    /// The chance that a new line is dropped.
-    #[arg(long, short, visible_alias = "fpr", default_value = "1e-6", value_parser = units::rate)]
-    pub(crate) rate: f64,
+    /// The chance that a new line, text or n-gram seems to have been seen; by default 1e-6, and 1e-3 for
+    /// n-grams.
+    #[arg(long, short, visible_alias = "fpr", value_parser = units::rate)]
+    pub(crate) rate: Option<f64>,
 
-    /// The kind of filter.
-    #[arg(long, default_value = "sorted")]
-    pub(crate) kind: Kind,
+    /// The kind of filter; by default sorted, and blocked:2 with --memory.
+    #[arg(long)]
+    pub(crate) kind: Option<Kind>,
 
     /// Lines end with a zero byte instead of a line end.
     #[arg(long, short = 'z', conflicts_with = "column")]
@@ -398,6 +400,9 @@ pub(crate) struct DedupArgs {
     /// Print the summary as a JSON object, on standard error.
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) text: TextArgs,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -7,6 +7,7 @@ use malkoha::{Filter, KeyFormat};
 
 use crate::cli::{Format, KeyArgs};
 use crate::input::kmers;
+use crate::text;
 
 /// How to read an input: what separates keys, if that is known, and the length of DNA words.
 pub(crate) type Reading = (Option<Format>, Option<u32>);
@@ -34,6 +35,9 @@ pub(crate) fn of_new(args: &KeyArgs) -> KeyFormat {
 /// refused.
 pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Reading> {
     let (held, path) = (of(filter), path.display());
+    if let Some(texts) = text::held(filter) {
+        bail!("{path} holds {texts}; use it with dedup --jsonl --filter");
+    }
     let (option, asked) = match (args.kmer, args.format) {
         _ if args.table.column().is_some() => ("--column", Some(KeyFormat::Bytes)),
         (Some(k), _) => ("--kmer", Some(KeyFormat::Kmers { k })),

@@ -29,6 +29,7 @@ mod seen;
 mod table;
 mod tally;
 mod target;
+mod text;
 mod units;
 mod width;
 

@@ -15,6 +15,10 @@ use crate::units::grouped;
 /// time; fewer cost memory, which is that of 4 / 3 of the window.
 const GENERATIONS: u32 = 4;
 
+/// The chance that a new line is dropped and the kind of filter, unless others are given.
+const RATE: f64 = 1e-6;
+const KIND: Kind = Kind::Sorted;
+
 /// The lines that were seen.
 pub(crate) enum Seen {
     /// All lines.
@@ -25,7 +29,7 @@ pub(crate) enum Seen {
 
 impl Seen {
     pub(crate) fn new(args: &DedupArgs) -> Result<Self> {
-        let spec = |keys| Spec::new(keys, args.rate).kind(args.kind);
+        let spec = |keys| Spec::new(keys, args.rate.unwrap_or(RATE)).kind(args.kind.unwrap_or(KIND));
         Ok(match (args.keys, args.window) {
             (_, Some(window)) => Self::Window(
                 Generations::of_keys(&spec(window), GENERATIONS)
@@ -33,7 +37,7 @@ impl Seen {
             ),
             (Some(keys), None) => Self::All(spec(keys).build()?),
             (None, None) => {
-                let filter = growing(args.rate, args.kind).build();
+                let filter = growing(args.rate.unwrap_or(RATE), args.kind.unwrap_or(KIND)).build();
                 Self::All(
                     filter.context("without --keys the filter grows; give --keys, or leave out --kind")?,
                 )
@@ -70,10 +74,10 @@ impl Seen {
     }
 
     /// The kind of the filter: that of the options, or the one that grows.
-    pub(crate) fn kind(&self, asked: Kind) -> Kind {
+    pub(crate) fn kind(&self, asked: Option<Kind>) -> Kind {
         match self {
             Self::All(filter) => filter.geometry().kind(),
-            Self::Window(_) => asked,
+            Self::Window(_) => asked.unwrap_or(KIND),
         }
     }
 

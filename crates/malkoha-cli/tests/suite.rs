@@ -17,6 +17,9 @@ mod notes;
 mod plan_and_demo;
 mod readme;
 mod tables;
+mod text;
+mod text_files;
+mod text_model;
 mod wording;
 
 /// A file that is not declared here or in the manifest would never be run.

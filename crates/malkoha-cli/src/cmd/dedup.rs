@@ -1,4 +1,5 @@
-//! `malkoha dedup`: prints the first occurrence of every line, in order, or the second one.
+//! `malkoha dedup`: prints the first occurrence of every line, in order, or the second one. `text/` does the same for
+//! JSON lines.
 
 use std::time::Instant;
 
@@ -14,10 +15,15 @@ use crate::progress;
 use crate::report::{Audience, Report};
 use crate::seen::{Once, Seen};
 use crate::tally::Tally;
+use crate::text;
 use crate::units::{grouped, short_bytes};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
+    if let Some(field) = &args.text.jsonl {
+        text::run(args, field, threads(args.threads))?;
+        return Ok(Outcome::Done);
+    }
     let start = Instant::now();
     let inputs = input::or_standard_input(&args.inputs);
     let mut first = Once::new(Seen::new(args)?);

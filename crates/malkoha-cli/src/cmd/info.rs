@@ -13,7 +13,7 @@ use crate::message::note;
 use crate::output::Output;
 use crate::report::Report;
 use crate::units::{counted, grouped, rate_in_words, short_bytes};
-use crate::{filter_file, key_format};
+use crate::{filter_file, key_format, text};
 
 /// Runs the subcommand. A file that is no filter is reported, and the others are shown.
 pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
@@ -58,7 +58,9 @@ fn report(path: &Path, filter: &Filter) -> Report {
     let mut report = Report::default();
     report.fact("file", filter_file::name(path)).data("file", path.display().to_string());
     let format = key_format::of(filter);
-    if format != KeyFormat::Any {
+    if let Some(texts) = text::held(filter) {
+        report.fact("holds", texts);
+    } else if format != KeyFormat::Any {
         report.fact("holds", key_format::in_words(format));
     }
     match stats.growth {

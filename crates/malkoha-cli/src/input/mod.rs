@@ -20,7 +20,8 @@ mod source;
 use std::path::PathBuf;
 
 pub(crate) use block::Keys;
-pub(crate) use source::{Origin, Source, is_standard_input, name};
+pub(crate) use idle::Stop;
+pub(crate) use source::{Origin, Source, is_standard_input, name, open};
 
 /// Returns the inputs; no input means standard input.
 pub(crate) fn or_standard_input(inputs: &[PathBuf]) -> Vec<PathBuf> {

@@ -272,17 +272,7 @@ impl Source {
 
 impl Open {
     fn new(path: PathBuf, keying: Keying, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
-        let idle = |input| -> Box<dyn Read + Send> { Box::new(Idle::new(input, stop.clone())) };
-        let input = if is_standard_input(&path) {
-            Ok(idle(Box::new(io::stdin())))
-        } else {
-            File::open(&path).and_then(|file| {
-                let waits = !file.metadata()?.is_file();
-                Ok(if waits { idle(Box::new(file)) } else { Box::new(file) })
-            })
-        };
-        let content = input.and_then(|input| decoded(Box::new(bar.wrap_read(input))));
-        let content = content.with_context(|| format!("cannot open {}", name(&path)))?;
+        let content = open(&path, bar, stop)?;
         let block_bytes = BLOCK.get();
         Ok(Self { path, content, fastx: None, fresh: true, first: true, ended: false, keying, block_bytes })
     }
@@ -320,6 +310,21 @@ impl Open {
         buffer.truncate(before + *read.as_ref().unwrap_or(&0));
         read
     }
+}
+
+/// Opens an input, and returns its decompressed content. Bytes read are shown on the bar.
+pub(crate) fn open(path: &Path, bar: &ProgressBar, stop: &Stop) -> Result<Box<dyn Read + Send>> {
+    let idle = |input| -> Box<dyn Read + Send> { Box::new(Idle::new(input, stop.clone())) };
+    let input = if is_standard_input(path) {
+        Ok(idle(Box::new(io::stdin())))
+    } else {
+        File::open(path).and_then(|file| {
+            let waits = !file.metadata()?.is_file();
+            Ok(if waits { idle(Box::new(file)) } else { Box::new(file) })
+        })
+    };
+    let content = input.and_then(|input| decoded(Box::new(bar.wrap_read(input))));
+    content.with_context(|| format!("cannot open {}", name(path)))
 }
 
 /// Returns the parser of sequences for a file that begins with this piece; `None` if its keys are not
