@@ -1,0 +1,56 @@
+//! Errors of the engine as exceptions of Python.
+
+use malkoha::{Error, Full};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(
+    malkoha,
+    FullError,
+    PyException,
+    "Keys found no room. Nothing has changed: every key stored before is still stored, and no other."
+);
+
+create_exception!(
+    malkoha,
+    FormatError,
+    PyValueError,
+    "Bytes that are damaged, that are no filter, or that a later version has written."
+);
+
+/// The exception for an error of the engine.
+pub(crate) fn raise(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Full => full(&Full.to_string()),
+        Error::Refused(_) | Error::TooManyKeys { .. } | Error::MergeFull { .. } => FullError::new_err(text),
+        Error::Allocation { .. } => PyMemoryError::new_err(text),
+        Error::Corrupt { .. } | Error::Newer { .. } | Error::Form { .. } => FormatError::new_err(text),
+        Error::Unsupported { .. } | Error::Growing { .. } => PyTypeError::new_err(text),
+        Error::NoValues => PyTypeError::new_err("this filter has no values; make a malkoha.Map"),
+        Error::Io { operation, path, source } => match source.raw_os_error() {
+            // With a number, Python chooses the class itself: FileNotFoundError, PermissionError and so on.
+            Some(number) => PyOSError::new_err((number, format!("could not {operation}: {}", *source), path)),
+            None => PyOSError::new_err(text),
+        },
+        _ => PyValueError::new_err(text),
+    }
+}
+
+/// The exception for keys without room.
+pub(crate) fn full(what: &str) -> PyErr {
+    FullError::new_err(what.to_owned())
+}
+
+/// The exception for a filter that another thread left in the middle of a change, which only a bug can cause.
+pub(crate) fn broken() -> PyErr {
+    PyRuntimeError::new_err(
+        "a thread failed inside this filter, so it cannot be trusted any more; open its last file",
+    )
+}
+
+/// The exception for a copy of a filter that does not fit into memory.
+pub(crate) fn no_memory() -> PyErr {
+    PyMemoryError::new_err("the system could not provide the memory for a copy of this filter")
+}
