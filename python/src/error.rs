@@ -1,9 +1,11 @@
 //! Errors of the engine as exceptions of Python.
 
-use malkoha::{Error, Full};
+use malkoha::Error;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+
+use crate::facts::Facts;
 
 create_exception!(
     malkoha,
@@ -23,24 +25,44 @@ create_exception!(
 pub(crate) fn raise(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
-        Error::Full => full(&Full.to_string()),
-        Error::Refused(_) | Error::TooManyKeys { .. } | Error::MergeFull { .. } => FullError::new_err(text),
+        Error::Full | Error::Refused(_) | Error::TooManyKeys { .. } | Error::MergeFull { .. } => {
+            FullError::new_err(text)
+        }
         Error::Allocation { .. } => PyMemoryError::new_err(text),
         Error::Corrupt { .. } | Error::Newer { .. } | Error::Form { .. } => FormatError::new_err(text),
         Error::Unsupported { .. } | Error::Growing { .. } => PyTypeError::new_err(text),
         Error::NoValues => PyTypeError::new_err("this filter has no values; make a malkoha.Map"),
         Error::Io { operation, path, source } => match source.raw_os_error() {
             // With a number, Python chooses the class itself: FileNotFoundError, PermissionError and so on.
-            Some(number) => PyOSError::new_err((number, format!("could not {operation}: {}", *source), path)),
+            Some(number) => {
+                let system = source.to_string();
+                let system = system.split(" (os error").next().unwrap_or_default();
+                PyOSError::new_err((
+                    number,
+                    format!("could not {operation}: {system}"),
+                    path.into_os_string(),
+                ))
+            }
             None => PyOSError::new_err(text),
         },
         _ => PyValueError::new_err(text),
     }
 }
 
-/// The exception for keys without room.
-pub(crate) fn full(what: &str) -> PyErr {
-    FullError::new_err(what.to_owned())
+/// The exception for `more` keys that found no room in a filter of `items`, which has not changed.
+#[cold]
+pub(crate) fn no_room(items: u64, more: usize, facts: &Facts) -> PyErr {
+    let what = if facts.growing {
+        "the system could not provide the memory for it to grow"
+    } else if (items + more as u64) as f64 > 0.9 * facts.capacity as f64 {
+        "remove keys, make a larger filter, or one that grows: Filter(rate=...)"
+    } else {
+        "a key was stored too many times; add_unique stores every key once"
+    };
+    let capacity = facts.capacity;
+    FullError::new_err(format!(
+        "no room for {more} more in a filter that holds {items} keys of about {capacity}, and is unchanged: {what}"
+    ))
 }
 
 /// The exception for a filter that another thread left in the middle of a change, which only a bug can cause.

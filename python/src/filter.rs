@@ -119,7 +119,7 @@ impl PyFilter {
     fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let (hash, caller) = (self.hash(key)?, Caller::Attached(py));
         let stored = change!(&self.table, caller, |filter| filter.insert(&hash));
-        stored.map_err(|_| self.table.no_room(caller))
+        stored.map_err(|_| self.table.no_room(caller, 1))
     }
 
     /// Stores a key unless the filter already reports it; returns whether it was new.
@@ -131,7 +131,7 @@ impl PyFilter {
     fn add_unique(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (hash, caller) = (self.hash(key)?, Caller::Attached(py));
         let outcome = change!(&self.table, caller, |filter| filter.insert_unique(&hash));
-        outcome.map(|outcome| outcome == Inserted::Stored).map_err(|_| self.table.no_room(caller))
+        outcome.map(|outcome| outcome == Inserted::Stored).map_err(|_| self.table.no_room(caller, 1))
     }
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -41,7 +41,7 @@ impl Table {
             }
             Self::Sharded(lock) => store_in_shards(&*reading(Caller::Detached, lock)?, slice),
         });
-        stored.map_err(|error| self.refusal(error))
+        stored.map_err(|error| self.refusal(error, keys.len()))
     }
 
     /// Stores every key that is not present, or none if some find no room; returns which were not present.
@@ -56,7 +56,7 @@ impl Table {
         }));
         let new: Result<_, Full> =
             outcomes.into_iter().map(|outcome| Ok(outcome? == Inserted::Stored)).collect();
-        Ok(keys.per_row(new.map_err(|Full| self.no_room(Caller::Detached))?))
+        Ok(keys.per_row(new.map_err(|Full| self.no_room(Caller::Detached, keys.len()))?))
     }
 
     /// Removes one copy of every key that is there; returns which were.
@@ -77,9 +77,9 @@ impl Table {
         Ok(keys.per_row(removed))
     }
 
-    fn refusal(&self, error: Error) -> PyErr {
+    fn refusal(&self, error: Error, more: usize) -> PyErr {
         match error {
-            Error::Full | Error::Refused(_) => self.no_room(Caller::Detached),
+            Error::Full | Error::Refused(_) => self.no_room(Caller::Detached, more),
             error => raise(error),
         }
     }

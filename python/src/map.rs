@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::error::raise;
+use crate::error::{no_room, raise};
 use crate::facts::{Described, PyStats};
 use crate::files;
 use crate::key::hash_of;
@@ -67,7 +67,8 @@ impl PyMap {
     /// Stores one copy of a key with a value. A copy that finds no room raises ``FullError`` and changes nothing.
     fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: u16) -> PyResult<()> {
         let hash = hash_of(key, &self.hasher)?;
-        writing(Caller::Attached(py), &self.filter)?.insert_value(&hash, value).map_err(raise)
+        let mut filter = writing(Caller::Attached(py), &self.filter)?;
+        filter.insert_value(&hash, value).map_err(|error| refusal(&filter, 1, error))
     }
 
     /// The values of all stored copies that look like this key, ascending.
@@ -277,14 +278,24 @@ fn store_all<K: Key + Copy + Sync>(
     threads: usize,
 ) -> PyResult<()> {
     if filter.is_empty() || worth_a_copy(filter, keys.len()) {
-        return filter.extend_values(keys, values, threads).map_err(raise);
+        return filter
+            .extend_values(keys, values, threads)
+            .map_err(|error| refusal(filter, keys.len(), error));
     }
     let Err(error) = filter.insert_values(keys, values) else { return Ok(()) };
     if let Error::Refused(refused) = &error {
         let stored = refused.first();
         filter.remove_values(&keys[..stored], &values[..stored]).map_err(raise)?;
     }
-    Err(raise(error))
+    Err(refusal(filter, keys.len(), error))
+}
+
+/// The exception for `more` keys that were refused.
+fn refusal(filter: &Filter, more: usize, error: Error) -> PyErr {
+    match error {
+        Error::Full | Error::Refused(_) => no_room(filter.len(), more, &filter.facts()),
+        error => raise(error),
+    }
 }
 
 /// Values as the engine takes them.

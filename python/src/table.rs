@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
 
-use crate::error::{broken, full, no_memory, raise};
+use crate::error::{broken, no_memory, no_room, raise};
 use crate::facts::{Described, Facts};
 use crate::merge;
 
@@ -152,28 +152,14 @@ impl Table {
         }
     }
 
-    /// The exception for a key without room, which has changed nothing.
+    /// The exception for `more` keys without room.
     #[cold]
-    pub(crate) fn no_room(&self, caller: Caller<'_>) -> PyErr {
-        let fullness = || {
+    pub(crate) fn no_room(&self, caller: Caller<'_>, more: usize) -> PyErr {
+        let explain = || {
             let facts = self.facts(caller)?;
-            Ok::<_, PyErr>((read!(self, caller, |filter| filter.len()), facts))
+            Ok(no_room(read!(self, caller, |filter| filter.len()), more, &facts))
         };
-        let (items, facts) = match fullness() {
-            Ok(fullness) => fullness,
-            Err(error) => return error,
-        };
-        let what = if facts.growing {
-            "the system could not provide the memory for the filter to grow"
-        } else if items as f64 >= 0.9 * facts.capacity as f64 {
-            "remove keys, make a larger filter, or one that grows: Filter(rate=...)"
-        } else {
-            "some key was stored many times: add_unique stores every key once"
-        };
-        full(&format!(
-            "no room: the filter holds {items} of about {} keys, and is unchanged; {what}",
-            facts.capacity
-        ))
+        explain().unwrap_or_else(|error: PyErr| error)
     }
 }
 

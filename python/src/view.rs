@@ -1,6 +1,6 @@
 //! Filters as text and as a picture in notebooks.
 
-use malkoha::Stats;
+use malkoha::{Level, Stats};
 
 use crate::facts::Facts;
 
@@ -30,28 +30,19 @@ fn summary(facts: &Facts, stats: &Stats) -> String {
 /// What a notebook shows: a bar that is as full as the filter, and its numbers.
 pub(crate) fn html(class: &str, facts: &Facts, stats: &Stats) -> String {
     let share = (stats.load / stats.threshold).clamp(0.0, 1.0);
-    let colour = match stats.level.to_string().as_str() {
-        "room" => "#4a8",
-        "nearly full" => "#da4",
-        _ => "#c55",
+    let colour = match stats.level {
+        Level::Room => "#4a8",
+        Level::NearlyFull => "#da4",
+        Level::Full => "#c55",
+    };
+    let [keys, level] = if facts.growing {
+        [grouped(stats.items), "grows".to_owned()]
+    } else {
+        [format!("{} of {}", grouped(stats.items), grouped(facts.keys)), stats.level.to_string()]
     };
     let rows = [
-        (
-            "keys",
-            if facts.growing {
-                grouped(stats.items)
-            } else {
-                format!("{} of {}", grouped(stats.items), grouped(facts.keys))
-            },
-        ),
-        (
-            "room for",
-            if facts.growing {
-                "any number".to_owned()
-            } else {
-                format!("{} more", grouped(stats.head_room))
-            },
-        ),
+        ("keys", keys),
+        ("level", level),
         ("rate", format!("{} now, {} promised", rate(stats.predicted_rate), rate(facts.rate))),
         ("memory", bytes(stats.memory_bytes)),
         ("load", format!("{:.1} % of at most {:.1} %", 100.0 * stats.load, 100.0 * stats.threshold)),

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::error::{full, raise};
+use crate::error::{FullError, raise};
 use crate::facts::{Described, Facts, PyStats};
 use crate::files;
 use crate::key::hash_of;
@@ -66,8 +66,8 @@ fn set_time(window: &mut Generations, now: u64) -> PyResult<()> {
 
 #[cold]
 fn no_memory(_: Full) -> PyErr {
-    full(
-        "no room: the system could not provide the memory for this many keys in one generation; nothing has changed",
+    FullError::new_err(
+        "the system could not provide the memory for so many keys in one generation; nothing has changed",
     )
 }
 
@@ -285,7 +285,7 @@ impl PyWindow {
 
 #[cold]
 fn stopped() -> PyErr {
-    full(
-        "no room: the system could not provide the memory for all of these keys; the first of them are stored",
+    FullError::new_err(
+        "the system could not provide the memory for all of these keys; the first of them are stored",
     )
 }

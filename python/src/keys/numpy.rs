@@ -89,8 +89,13 @@ pub(super) fn with_array<T>(
 
 /// The array with its items next to each other, in the byte order of the machine; the array itself if they are.
 fn plain<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let dtype = array.dtype();
+    let native = if dtype.getattr("isnative")?.extract()? {
+        dtype.into_any()
+    } else {
+        dtype.call_method1("newbyteorder", ("=",))?
+    };
     let numpy = array.py().import("numpy")?;
-    let native = array.dtype().call_method1("newbyteorder", ("=",))?;
     Ok(numpy.call_method1("ascontiguousarray", (array, native))?.cast_into()?)
 }
 
