@@ -23,10 +23,10 @@ from malkoha._malkoha import (
     Stats,
     Window,
     from_bytes,
-    map,
     merge,
-    open,
 )
+from malkoha._malkoha import map as map
+from malkoha._malkoha import open as open
 from malkoha._plan import Plan, plan
 
 # Not `open` and `map`: a star import must not hide Python's own.

@@ -68,35 +68,49 @@ impl Described for Sharded {
 /// >>> birds.update(["cuckoo", "koel"])
 /// >>> birds.stats().items
 /// 2
-#[pyclass(name = "Stats", module = "malkoha", frozen, get_all)]
+#[pyclass(name = "Stats", module = "malkoha", frozen)]
 pub(crate) struct PyStats {
     /// The number of stored copies of keys.
+    #[pyo3(get)]
     items: u64,
     /// Slots; for Bloom kinds, bits.
+    #[pyo3(get)]
     slots: u64,
     /// Occupied slots over slots; for Bloom kinds, set bits over bits.
+    #[pyo3(get)]
     load: f64,
     /// The load that inserts cannot exceed; 1 for Bloom kinds.
+    #[pyo3(get)]
     threshold: f64,
     /// Bytes of memory.
+    #[pyo3(get)]
     memory_bytes: u64,
     /// Keys kept outside the table.
+    #[pyo3(get)]
     stash_size: u64,
     /// Inserts refused since the filter was made.
+    #[pyo3(get)]
     insert_failures: u64,
     /// The mean number of steps per insert that had to move other keys.
+    #[pyo3(get)]
     steps_mean: f64,
     /// Steps of the longest such insert.
+    #[pyo3(get)]
     steps_max: u64,
     /// The promised rate of false positives for the planned keys.
+    #[pyo3(get)]
     promised_rate: f64,
     /// The rate that theory predicts for the keys stored now.
+    #[pyo3(get)]
     predicted_rate: f64,
     /// Keys that can still be stored reliably.
+    #[pyo3(get)]
     head_room: u64,
     /// ``"room"``, ``"nearly full"`` or ``"full"``.
+    #[pyo3(get)]
     level: String,
     /// Whether the filter takes more memory when no head-room is left.
+    #[pyo3(get)]
     grows: bool,
     text: String,
 }

@@ -157,7 +157,8 @@ impl PyFilter {
     }
 
     /// Stores one copy of every key of some lists, arrays or columns: ``add_many`` for each of them.
-    #[pyo3(signature = (*many, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (*many, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, *many, nulls='error', threads=1)")]
     fn update(&self, many: &Bound<'_, PyTuple>, nulls: Nulls, threads: Threads) -> PyResult<()> {
         many.iter().try_for_each(|keys| self.add_many(&keys, nulls, threads))
     }
@@ -174,7 +175,8 @@ impl PyFilter {
     /// >>> numbers.add_many(np.arange(500))
     /// >>> numbers.contains_many([1, 499, 500, -1]).tolist()
     /// [True, True, False, False]
-    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn add_many(&self, keys: &Bound<'_, PyAny>, nulls: Nulls, threads: Threads) -> PyResult<()> {
         self.with_keys(keys, nulls, |table, keys| table.add_many(keys, threads.0))
     }
@@ -185,7 +187,8 @@ impl PyFilter {
     /// >>> from malkoha import Filter
     /// >>> Filter(rate=0.001).add_unique_many(["a", "b", "a"]).tolist()
     /// [True, True, False]
-    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn add_unique_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
@@ -198,7 +201,8 @@ impl PyFilter {
 
     /// Which keys may be in the filter, as an array of bool. Missing keys are an error, or False with
     /// ``nulls="skip"``.
-    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn contains_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
@@ -210,7 +214,8 @@ impl PyFilter {
     }
 
     /// Removes one copy of every stored key; returns which there were, as an array of bool.
-    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn remove_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
@@ -222,7 +227,8 @@ impl PyFilter {
     }
 
     /// How many stored copies look like each key, as an array of uint32.
-    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn count_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,

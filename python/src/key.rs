@@ -8,10 +8,11 @@ use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyMemoryView, PyString};
 /// The hash of a key: text by its UTF-8, bytes as they are, integers by value.
 #[inline]
 pub(crate) fn hash_of(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash> {
-    if let Ok(text) = key.cast::<PyString>() {
+    // Nearly all keys are exactly of these types, which is told by one comparison.
+    if let Ok(text) = key.cast_exact::<PyString>() {
         return Ok(hasher.bytes(text.to_str()?.as_bytes()));
     }
-    if key.is_instance_of::<PyInt>() && !key.is_instance_of::<PyBool>() {
+    if key.is_exact_instance_of::<PyInt>() {
         return integer(key, hasher);
     }
     if let Ok(bytes) = key.cast::<PyBytes>() {
@@ -51,7 +52,10 @@ fn rare(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash> {
         let bytes = key.py().get_type::<PyBytes>().call1((key,))?;
         return Ok(hasher.bytes(bytes.cast::<PyBytes>()?.as_bytes()));
     }
-    // Integers of numpy and others. Booleans of Python and numpy are not meant, though the former are integers.
+    if let Ok(text) = key.cast::<PyString>() {
+        return Ok(hasher.bytes(text.to_str()?.as_bytes()));
+    }
+    // Integers of subclasses, of numpy and others. Booleans are not meant, though those of Python are integers.
     if !key.is_instance_of::<PyBool>()
         && let Ok(number) = key.call_method0("__index__")
         && number.is_instance_of::<PyInt>()

@@ -108,7 +108,8 @@ impl PyMap {
     /// >>> values, counts = shelves.get_many(["b", "c", "a"])
     /// >>> values.tolist(), counts.tolist()
     /// ([2, 1], [1, 0, 1])
-    #[pyo3(signature = (keys, values, *, threads=Threads(1)))]
+    #[pyo3(signature = (keys, values, *, threads=Threads(1)),
+           text_signature = "($self, keys, values, *, threads=1)")]
     fn add_many(&self, keys: &Bound<'_, PyAny>, values: &Bound<'_, PyAny>, threads: Threads) -> PyResult<()> {
         let (py, values) = (keys.py(), values_of(values)?);
         with_keys(keys, &self.hasher, Nulls::Error, |keys| {
@@ -127,7 +128,8 @@ impl PyMap {
     }
 
     /// The candidate values of many keys: all values in one array of uint16, and how many each key has in one of uint32.
-    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn get_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
@@ -152,7 +154,8 @@ impl PyMap {
     }
 
     /// Which keys may be in the map, as an array of bool.
-    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn contains_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,

@@ -40,7 +40,8 @@ impl PyMapped {
 
     /// Which keys may be in the filter, as an array of bool. Missing keys are an error, or False with
     /// ``nulls="skip"``.
-    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn contains_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,

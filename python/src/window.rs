@@ -130,7 +130,8 @@ impl PyWindow {
     /// >>> from malkoha import Window
     /// >>> Window(1000, 0.001).add_unique_many(["a", "b", "a"]).tolist()
     /// [True, True, False]
-    #[pyo3(signature = (keys, *, now=None, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, now=None, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, now=None, nulls='error', threads=1)")]
     fn add_unique_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
@@ -155,7 +156,8 @@ impl PyWindow {
     }
 
     /// Which keys may have been stored within the window, as an array of bool.
-    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)))]
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn contains_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,

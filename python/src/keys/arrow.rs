@@ -16,7 +16,7 @@ use malkoha::{Key, KeyHash, KeyHasher};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::{CHUNK, Column, capsule};
+use super::{CHUNK, Column, Flat, Integer, capsule};
 
 type Columns = Vec<Box<dyn Column>>;
 
@@ -79,7 +79,7 @@ struct Numbers<T: ArrowPrimitiveType> {
 fn numbers<T>(array: &ArrayRef) -> Box<dyn Column>
 where
     T: ArrowPrimitiveType,
-    T::Native: Key,
+    T::Native: Integer,
 {
     let array: &PrimitiveArray<T> = array.as_primitive();
     Box::new(Numbers::<T> { values: array.values().clone(), nulls: nulls_of(array) })
@@ -97,7 +97,7 @@ fn signed(array: &PrimitiveArray<Int64Type>) -> Box<dyn Column> {
 
 impl<T: ArrowPrimitiveType> Column for Numbers<T>
 where
-    T::Native: Key,
+    T::Native: Integer,
 {
     fn len(&self) -> usize {
         self.values.len()
@@ -109,8 +109,8 @@ where
         }
     }
 
-    fn numbers(&self) -> Option<&[u64]> {
-        T::Native::as_numbers(&self.values)
+    fn slice(&self) -> Option<Flat<'_>> {
+        T::Native::flat(&self.values)
     }
 
     fn nulls(&self) -> Option<&NullBuffer> {

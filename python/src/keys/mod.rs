@@ -15,6 +15,7 @@ mod numpy;
 mod objects;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use arrow_buffer::NullBuffer;
 use malkoha::{Key, KeyHash, KeyHasher};
@@ -25,7 +26,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyString};
 use crate::threads;
 
 /// The number of keys hashed before the first of them is looked up; their hashes stay in the cache.
-pub(crate) const CHUNK: usize = 1 << 13;
+pub(crate) const CHUNK: usize = 1 << 11;
 
 /// What to do with missing keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,8 +56,8 @@ pub(crate) trait Column: Sync {
     /// Hashes the keys from index `from` on, as many as there are hashes. What a missing key gets is undefined.
     fn hash(&self, from: usize, hasher: &KeyHasher, hashes: &mut [KeyHash]);
 
-    /// The keys as numbers, if they are.
-    fn numbers(&self) -> Option<&[u64]> {
+    /// The keys as the engine takes them, if they are.
+    fn slice(&self) -> Option<Flat<'_>> {
         None
     }
 
@@ -66,10 +67,36 @@ pub(crate) trait Column: Sync {
     }
 }
 
-/// A slice of keys as the engine takes them.
+/// An integer type. The engine gets slices of the widest ones as they are, and others as hashes.
+pub(crate) trait Integer: Key + Sync + Sized {
+    fn flat(_: &[Self]) -> Option<Flat<'_>> {
+        None
+    }
+}
+
+impl Integer for i8 {}
+impl Integer for i16 {}
+impl Integer for i32 {}
+impl Integer for u8 {}
+impl Integer for u16 {}
+impl Integer for u32 {}
+
+impl Integer for i64 {
+    fn flat(keys: &[Self]) -> Option<Flat<'_>> {
+        Some(Flat::Signed(keys))
+    }
+}
+
+impl Integer for u64 {
+    fn flat(keys: &[Self]) -> Option<Flat<'_>> {
+        Some(Flat::Unsigned(keys))
+    }
+}
+
+/// Integers in a slice.
 struct Slice<'a, K>(&'a [K]);
 
-impl<K: Key + Sync> Column for Slice<'_, K> {
+impl<K: Integer> Column for Slice<'_, K> {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -80,8 +107,8 @@ impl<K: Key + Sync> Column for Slice<'_, K> {
         }
     }
 
-    fn numbers(&self) -> Option<&[u64]> {
-        K::as_numbers(self.0)
+    fn slice(&self) -> Option<Flat<'_>> {
+        K::flat(self.0)
     }
 }
 
@@ -95,15 +122,28 @@ pub(crate) struct Keys<'a> {
 
 /// Keys in one slice, none of them missing.
 pub(crate) enum Flat<'a> {
-    Numbers(&'a [u64]),
+    Unsigned(&'a [u64]),
+    Signed(&'a [i64]),
     Hashes(Cow<'a, [KeyHash]>),
+}
+
+impl Flat<'_> {
+    /// The keys in a range of indices.
+    fn part(&self, range: Range<usize>) -> Flat<'_> {
+        match self {
+            Self::Unsigned(keys) => Flat::Unsigned(&keys[range]),
+            Self::Signed(keys) => Flat::Signed(&keys[range]),
+            Self::Hashes(hashes) => Flat::Hashes(Cow::Borrowed(&hashes[range])),
+        }
+    }
 }
 
 /// Runs `$body` with the slice of flat keys, whichever it is.
 macro_rules! on_slice {
     ($flat:expr, |$slice:ident| $body:expr) => {
         match $flat {
-            $crate::keys::Flat::Numbers($slice) => $body,
+            $crate::keys::Flat::Unsigned($slice) => $body,
+            $crate::keys::Flat::Signed($slice) => $body,
             $crate::keys::Flat::Hashes(hashes) => {
                 let $slice = &hashes[..];
                 $body
@@ -144,9 +184,9 @@ impl<'a> Keys<'a> {
     pub(crate) fn flat(&self, threads: usize) -> PyResult<Flat<'_>> {
         if let [column] = &self.columns[..]
             && !self.has_nulls
-            && let Some(numbers) = column.numbers()
+            && let Some(slice) = column.slice()
         {
-            return Ok(Flat::Numbers(numbers));
+            return Ok(slice);
         }
         let mut hashes = filled(self.len, KeyHash::from_raw(0))?;
         let mut rest = &mut hashes[..];
@@ -199,8 +239,8 @@ fn ask_column(
     answers: &mut [bool],
     ask: &impl Fn(Flat, &mut [bool]),
 ) {
-    if let Some(numbers) = column.numbers() {
-        ask(Flat::Numbers(&numbers[from..from + answers.len()]), answers);
+    if let Some(slice) = column.slice() {
+        ask(slice.part(from..from + answers.len()), answers);
     } else {
         let mut hashes = vec![KeyHash::from_raw(0); CHUNK.min(answers.len())];
         for (answers, from) in answers.chunks_mut(CHUNK).zip((from..).step_by(CHUNK)) {

@@ -6,7 +6,8 @@ use pyo3::exceptions::{PyTypeError, PyUnicodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
-use super::{Column, Keys, Nulls, Slice, objects};
+use super::objects::{Hashed, hash_all};
+use super::{Column, Keys, Nulls, Slice};
 
 /// The object as an array, if it is one.
 pub(super) fn array_of<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyUntypedArray>>> {
@@ -70,7 +71,7 @@ pub(super) fn with_array<T>(
         (b'u', 2) => slice!(u16),
         (b'u', 4) => slice!(u32),
         (b'u', 8) => slice!(u64),
-        (b'S' | b'U', 0) => act(&of(vec![Box::new(Slice(&vec![""; array.len()]))])?),
+        (b'S' | b'U', 0) => act(&of(vec![Box::new(Hashed::equal(hasher.bytes(b""), array.len()))])?),
         (b'S', width) => {
             let array = array.call_method1("view", ("u1",))?;
             let guard = array.cast::<PyArray1<u8>>()?.try_readonly()?;
@@ -82,7 +83,7 @@ pub(super) fn with_array<T>(
             act(&of(vec![Box::new(FixedText::new(guard.as_slice()?, width / 4)?)])?)
         }
         // Objects, and strings of any width.
-        (b'O' | b'T', _) => act(&of(vec![Box::new(objects::hash_all(&array, hasher, nulls)?)])?),
+        (b'O' | b'T', _) => act(&of(vec![Box::new(hash_all(&array, hasher, nulls)?)])?),
         _ => Err(no_array(&array, kind)),
     }
 }

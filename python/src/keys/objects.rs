@@ -18,6 +18,13 @@ pub(super) struct Hashed {
     nulls: Option<NullBuffer>,
 }
 
+impl Hashed {
+    /// One key in every row.
+    pub(super) fn equal(hash: KeyHash, rows: usize) -> Self {
+        Self { hashes: vec![hash; rows], nulls: None }
+    }
+}
+
 /// Hashes every key of an iterable. A key that is none ends this before anything has happened to a filter.
 pub(super) fn hash_all(keys: &Bound<'_, PyAny>, hasher: &KeyHasher, nulls: Nulls) -> PyResult<Hashed> {
     let iterator = PyIterator::from_object(keys).map_err(|_| no_column(keys))?;
