@@ -23,6 +23,7 @@ from malkoha._malkoha import (
     Stats,
     Window,
     from_bytes,
+    hash_many,
     merge,
 )
 from malkoha._malkoha import map as map
@@ -41,6 +42,7 @@ __all__ = [
     "Stats",
     "Window",
     "from_bytes",
+    "hash_many",
     "merge",
     "plan",
 ]

@@ -245,6 +245,14 @@ impl PyFilter {
         Ok(())
     }
 
+    /// Doubles the table, for twice the keys at twice the rate; only for flexible, windowed and sorted filters that do
+    /// not grow. Fingerprints pay for it with one bit each, so a filter that was doubled n times takes no more memory than
+    /// one planned for its keys and rate.
+    fn double(&self, py: Python<'_>) -> PyResult<()> {
+        let lock = self.single("be doubled")?;
+        py.detach(|| writing(Caller::Detached, lock)?.double().map_err(raise))
+    }
+
     /// Frees memory that a growing filter no longer needs after removals.
     fn compact(&self, py: Python<'_>) -> PyResult<u64> {
         let lock = self.single("be compacted")?;

@@ -41,6 +41,8 @@ mod module {
     #[pymodule_export]
     use super::filter::PyFilter;
     #[pymodule_export]
+    use super::keys::hash_many;
+    #[pymodule_export]
     use super::map::PyMap;
     #[pymodule_export]
     use super::mapped::PyMapped;

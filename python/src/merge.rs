@@ -1,5 +1,6 @@
 //! Merging: the only place that decides how filters become one.
 
+use std::borrow::Cow;
 use std::ptr;
 
 use malkoha::{Error, Filter};
@@ -19,27 +20,47 @@ pub(crate) fn absorb(filter: &mut Filter, other: &Filter) -> PyResult<()> {
     filter.merge(other).map_err(raise)
 }
 
-/// A new filter that holds everything in these. Growing filters may differ in size, others must be of one plan.
-pub(crate) fn in_one(filters: &[&Filter]) -> PyResult<Filter> {
-    let [first, others @ ..] = filters else {
+/// A new filter that holds everything in these. Growing filters may differ in size; others must be of one plan, some of
+/// them perhaps doubled.
+fn in_one(filters: &[&Filter]) -> PyResult<Filter> {
+    let Some(first) = filters.first() else {
         return Err(PyTypeError::new_err("give at least one filter to merge"));
     };
     check_memory(filters.iter().map(|filter| table_bytes(filter)).sum())?;
     if filters.iter().any(|filter| filter.geometry().is_growing()) {
-        return first.merge_into_chain(others).map_err(raise);
+        return first.merge_into_chain(&filters[1..]).map_err(raise);
     }
+    // Doubling a table doubles its planned keys.
+    let most = filters.iter().map(|filter| filter.geometry().keys()).max().unwrap_or(0);
+    let level =
+        filters.iter().map(|filter| doubled(filter, most)).collect::<Result<Vec<_>, _>>().map_err(raise)?;
+    let [first, others @ ..] = &level[..] else { unreachable!("as many as there were") };
     let mut merged = Filter::clone(first);
     match others.iter().try_for_each(|other| merged.merge(other)) {
         Ok(()) => Ok(merged),
-        Err(Error::MergeFull { .. }) => first.merge_into_larger(others).map_err(raise),
+        Err(Error::MergeFull { .. }) => {
+            let others: Vec<&Filter> = others.iter().map(|other| &**other).collect();
+            first.merge_into_larger(&others).map_err(raise)
+        }
         Err(error) => Err(raise(error)),
     }
 }
 
+/// The filter, with its table doubled until it is planned for this many keys. Other plans will differ then too, and are
+/// refused by the merge.
+fn doubled(filter: &Filter, keys: u64) -> Result<Cow<'_, Filter>, Error> {
+    let mut filter = Cow::Borrowed(filter);
+    while filter.geometry().keys() <= keys / 2 && filter.geometry().kind().is_signed() {
+        filter.to_mut().double()?;
+    }
+    Ok(filter)
+}
+
 /// A new filter that holds everything in some others, however many keys they have.
 ///
-/// Filters that grow may differ in size. Others must be of one plan; if the keys of all do not fit into a filter of that
-/// plan, the new one is larger, with a higher rate, which its ``rate`` tells. The rates of filters that grow add up.
+/// Filters that grow may differ in size, and their rates add up. Others must be of one plan, some of them perhaps
+/// doubled; if the keys of all do not fit into a filter of that plan, the new one is doubled too, and so is its rate,
+/// which its ``rate`` tells.
 ///
 /// >>> import malkoha
 /// >>> parts = [malkoha.Filter(100, 1e-6) for _ in range(3)]

@@ -17,13 +17,14 @@ mod objects;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use ::numpy::{IntoPyArray, PyArray1};
 use arrow_buffer::NullBuffer;
 use malkoha::{Key, KeyHash, KeyHasher};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
-use crate::threads;
+use crate::threads::{self, Threads};
 
 /// The number of keys hashed before the first of them is looked up; their hashes stay in the cache.
 pub(crate) const CHUNK: usize = 1 << 11;
@@ -188,6 +189,11 @@ impl<'a> Keys<'a> {
         {
             return Ok(slice);
         }
+        Ok(Flat::Hashes(self.hashes(threads)?.into()))
+    }
+
+    /// The hashes of all keys that are not missing.
+    fn hashes(&self, threads: usize) -> PyResult<Vec<KeyHash>> {
         let mut hashes = filled(self.len, KeyHash::from_raw(0))?;
         let mut rest = &mut hashes[..];
         for column in &self.columns {
@@ -201,7 +207,7 @@ impl<'a> Keys<'a> {
             let mut valid = self.valid();
             hashes.retain(|_| valid.next() == Some(true));
         }
-        Ok(Flat::Hashes(hashes.into()))
+        Ok(hashes)
     }
 
     /// One answer a row, from the answers of [`flat`](Self::flat) keys: the default for missing ones.
@@ -296,4 +302,24 @@ pub(crate) fn with_keys<T>(
         return numpy::with_array(&array, hasher, nulls, act);
     }
     act(&Keys::new(vec![Box::new(objects::hash_all(keys, hasher, nulls)?)], *hasher, nulls)?)
+}
+
+/// The hashes that filters of a seed take keys by, as an array of uint64. Equal keys have equal hashes in every process
+/// and on every machine, so they are fit to route keys.
+///
+/// >>> import malkoha
+/// >>> int(malkoha.hash_many(["cuckoo"])[0]) == int(malkoha.hash_many([b"cuckoo"])[0])
+/// True
+#[pyfunction]
+#[pyo3(signature = (keys, *, seed=0, threads=Threads(1)), text_signature = "(keys, *, seed=0, threads=1)")]
+pub(crate) fn hash_many<'py>(
+    keys: &Bound<'py, PyAny>,
+    seed: u64,
+    threads: Threads,
+) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let py = keys.py();
+    let hashes = with_keys(keys, &KeyHasher::new(seed), Nulls::Error, |keys| {
+        py.detach(|| Ok(keys.hashes(threads.0)?.into_iter().map(KeyHash::to_raw).collect::<Vec<_>>()))
+    })?;
+    Ok(hashes.into_pyarray(py))
 }
