@@ -314,7 +314,7 @@ fn values_of(values: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
             "values come as integers in a list or an array of 1 dimension, and not as {dtype} in {ndim}"
         )));
     }
-    let wide = numpy.call_method1("ascontiguousarray", (array, "i8"))?;
+    let wide = numpy.call_method1("require", (array, "i8", ("C", "A")))?;
     let wide = wide.cast::<PyArray1<i64>>()?.try_readonly()?;
     let narrow = wide.as_slice()?.iter().map(|&value| {
         u16::try_from(value)

@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import os
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ import pytest
 import malkoha
 import malkoha._plan
 
-PACKAGE = Path(__file__).parent.parent
-DOCUMENTS = [PACKAGE / "README.md", PACKAGE.parent / "docs" / "PYTHON.md"]
+REPOSITORY = Path(os.environ.get("MALKOHA_REPOSITORY", Path(__file__).parent.parent.parent))
+DOCUMENTS = [REPOSITORY / "python" / "README.md", REPOSITORY / "docs" / "PYTHON.md"]
 
 
 def documented():
@@ -34,7 +35,5 @@ def test_docstrings(name, text):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_documents(path, tmp_path, monkeypatch):
-    if not path.exists():
-        pytest.skip("only in the repository")
     monkeypatch.chdir(tmp_path)
     assert doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS).failed == 0

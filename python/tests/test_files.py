@@ -15,8 +15,9 @@ import malkoha
 from malkoha import Filter, Map, Window
 
 HERE = Path(__file__).parent
-WORKSPACE = HERE.parent.parent
-GOLDEN = WORKSPACE / "crates" / "malkoha-cli" / "tests" / "golden"
+# scripts/python runs the tests elsewhere.
+REPOSITORY = Path(os.environ.get("MALKOHA_REPOSITORY", HERE.parent.parent))
+GOLDEN = REPOSITORY / "crates" / "malkoha-cli" / "tests" / "golden"
 
 # What exchange/src/main.rs stores.
 TEXTS = ["", "cuckoo", "Kuckuck", "杜鹃", "a longer key, which has more than sixty-four bytes, as some keys in files have"]
@@ -110,12 +111,12 @@ def test_every_process_gives_the_same_answers(tmp_path):
 @pytest.fixture(scope="module")
 def exchange():
     """Runs the Rust side."""
-    if not (HERE.parent / "exchange").exists():
-        pytest.skip("needs the sources of the Rust side, exchange/")
+    sources = REPOSITORY / "python"
+    assert (sources / "exchange").exists(), "the Rust side is in the repository; set MALKOHA_REPOSITORY"
 
     def run(*arguments):
         command = ["cargo", "run", "--quiet", "--release", "-p", "malkoha-python-exchange", "--", *map(str, arguments)]
-        done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=sources, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
     return run
@@ -161,8 +162,6 @@ def test_python_reads_what_rust_writes(exchange, tmp_path):
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_files_of_the_program(version):
-    if not GOLDEN.exists():
-        pytest.skip("needs the files of the program's own tests")
     lines = malkoha.open(GOLDEN / version / "lines.malkoha")
     assert lines.contains_many((GOLDEN / "lines.txt").read_bytes().splitlines()).all()
     numbers = malkoha.open(GOLDEN / version / "numbers.malkoha")

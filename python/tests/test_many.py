@@ -52,6 +52,9 @@ def test_numpy_integers(dtype):
     frozen = whole.copy()
     frozen.setflags(write=False)
     check(frozen, numbers)
+    shifted = np.frombuffer(b"\0" + whole.tobytes(), dtype=dtype, offset=1)
+    assert whole.itemsize == 1 or not shifted.flags.aligned
+    check(shifted, numbers)
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
     check(np.array([least, most], dtype=dtype), [int(least), int(most)])
     check(np.array([], dtype=dtype), [])

@@ -88,7 +88,7 @@ pub(super) fn with_array<T>(
     }
 }
 
-/// The array with its items next to each other, in the byte order of the machine; the array itself if they are.
+/// The array with its items next to each other, aligned, in the byte order of the machine; the array itself if it is so.
 fn plain<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let dtype = array.dtype();
     let native = if dtype.getattr("isnative")?.extract()? {
@@ -97,7 +97,7 @@ fn plain<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyUntyp
         dtype.call_method1("newbyteorder", ("=",))?
     };
     let numpy = array.py().import("numpy")?;
-    Ok(numpy.call_method1("ascontiguousarray", (array, native))?.cast_into()?)
+    Ok(numpy.call_method1("require", (array, native, ("C", "A")))?.cast_into()?)
 }
 
 fn no_array(array: &Bound<'_, PyUntypedArray>, kind: u8) -> PyErr {
