@@ -1,8 +1,8 @@
 """Measures malkoha.dask on a local cluster of two processes, beside drop_duplicates; prints Markdown.
 
-    python bench/dask_scale.py [KEYS [PARTITIONS]] [build grown dedup drop_duplicates killed]
+    python bench/dask_scale.py [KEYS [PARTITIONS]] [build grown killed dedup drop_duplicates text]
 
-KEYS is 10^8 and PARTITIONS 64 unless given. The memory is the largest sum of what both worker processes had resident,
+KEYS is 10^8 and PARTITIONS 64 unless given. `text` makes the keys of dedup and drop_duplicates URLs instead of int64. The memory is the largest sum of what both worker processes had resident,
 sampled ten times a second, above what they had before.
 """
 
@@ -20,6 +20,8 @@ import dask
 import dask.dataframe
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from distributed import Client, LocalCluster
 
 from malkoha import Filter
@@ -34,14 +36,19 @@ def spread(numbers: np.ndarray) -> np.ndarray:
     return (numbers.astype("u8") * np.uint64(0x9E3779B97F4A7C15)).view("i8")
 
 
-def rows(part: int, each: int, distinct: int) -> pd.DataFrame:
+def rows(part: int, each: int, distinct: int, text: bool) -> pd.DataFrame:
     """A part of the table: the keys run through `distinct` numbers again and again."""
-    return pd.DataFrame({"key": spread(np.arange(part * each, (part + 1) * each) % distinct)})
+    numbers = np.arange(part * each, (part + 1) * each) % distinct
+    if not text:
+        return pd.DataFrame({"key": spread(numbers)})
+    urls = pc.binary_join_element_wise("https://example.org/item/", pc.cast(pa.array(numbers), pa.string()), "")
+    return pd.DataFrame({"key": pd.Series(urls, dtype=pd.ArrowDtype(pa.string()))})
 
 
-def table(keys: int, parts: int, distinct: int) -> Any:
-    empty = pd.DataFrame({"key": np.empty(0, "i8")})
-    return dask.dataframe.from_map(rows, range(parts), each=keys // parts, distinct=distinct, meta=empty)
+def table(keys: int, parts: int, distinct: int, text: bool = False) -> Any:
+    return dask.dataframe.from_map(
+        rows, range(parts), each=keys // parts, distinct=distinct, text=text, meta=rows(0, 0, 1, text)
+    )
 
 
 class Memory:
@@ -100,7 +107,7 @@ def main() -> None:
     numbers = [int(float(word)) for word in sys.argv[1:] if word[0].isdigit()]
     keys, parts = (numbers + [10**8, 64][len(numbers) :])[:2]
     keys -= keys % parts
-    whole, half = table(keys, parts, keys), table(keys, parts, keys // 2)
+    whole, half = table(keys, parts, keys), table(keys, parts, keys // 2, text="text" in sys.argv)
 
     def check_rows(rows: int) -> str:
         assert keys // 2 * (1 - 2e-6) <= rows <= keys // 2
@@ -119,7 +126,7 @@ def main() -> None:
             "dedup": (lambda: len(dedup(half, "key")), check_rows),
             "drop_duplicates": (lambda: len(half.drop_duplicates(split_out=parts)), check_rows),
         }
-        print(f"{keys:,} rows in {parts} partitions\n")
+        print(f"{keys:,} rows in {parts} partitions{', keys are URLs' if 'text' in sys.argv else ''}\n")
         print("| | seconds | MB in both workers | |\n| --- | --: | --: | --- |")
         for name in [word for word in sys.argv[1:] if word in cases] or cases:
             with Memory(client) as memory:

@@ -15,6 +15,8 @@ from malkoha._types import Nulls
 
 # The seed of the hashes by which keys are routed. Filters hash what they get once more.
 ROUTE_SEED = 0x6D616C6B6F6861
+# The most shards that keys are routed to.
+MOST_SHARDS = 4096
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,17 @@ def merged(filters: Sequence[Filter]) -> Filter:
     return merge(filters)
 
 
-def route(keys: Any, shards: int) -> tuple[NDArray[np.intp], list[NDArray[np.uint64]]]:
-    """The rows of a part in the order of their shards, and the hashes of the keys of each shard, in that order."""
+def route(keys: Any, shards: int) -> tuple[NDArray[np.uint16], list[NDArray[np.uint64]]]:
+    """The shard of every key, and the hashes of the keys of each shard, in the order of the keys."""
     hashes = hash_many(keys, seed=ROUTE_SEED)
-    shard = hashes % np.uint64(shards)
-    order = np.argsort(shard, kind="stable")
-    ends = np.cumsum(np.bincount(shard.astype(np.intp), minlength=shards))
-    return order, np.split(hashes[order], ends[:-1])
+    shard = (hashes % np.uint64(shards)).astype(np.uint16)
+    ends = np.cumsum(np.bincount(shard, minlength=shards))
+    return shard, np.split(hashes[_order(shard)], ends[:-1])
+
+
+def _order(shard: NDArray[np.uint16]) -> NDArray[np.intp]:
+    """The rows in the order of their shards. Numbers of 16 bits are sorted by their digits, in linear time."""
+    return np.argsort(shard, kind="stable")
 
 
 def firsts(pieces: Sequence[NDArray[np.uint64]], rate: float) -> list[NDArray[np.bool_]]:
@@ -73,8 +79,8 @@ def firsts(pieces: Sequence[NDArray[np.uint64]], rate: float) -> list[NDArray[np
     return [seen.add_unique_many(piece) for piece in pieces]
 
 
-def kept(order: NDArray[np.intp], answers: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """Which rows of a part are kept, from the answers of its shards."""
-    rows = np.empty(len(order), dtype=np.bool_)
-    rows[order] = np.concatenate(answers)
+def kept(shard: NDArray[np.uint16], answers: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Which rows of a part are kept, from the shards of its keys and the answers of those."""
+    rows = np.empty(len(shard), dtype=np.bool_)
+    rows[_order(shard)] = np.concatenate(answers)
     return rows

@@ -1,13 +1,12 @@
 """Filters of Dask collections, and deduplication across their partitions.
 
 ``build`` makes a filter of every partition and merges them in a tree. ``dedup`` keeps the first row of every key: it
-routes the hashes of keys, 8 bytes each, to as many filters as there are partitions, so no filter holds all keys, and
-rows stay where they are. All tasks are pure: if a worker is lost, Dask runs them again elsewhere.
+routes the hashes of keys, 8 bytes each, to several filters, so no filter holds all keys, and rows stay where they are. All tasks are pure: if a worker is lost, Dask runs them again elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from malkoha._malkoha import Filter
-from malkoha._parts import Parts, firsts, kept, merged, route
+from malkoha._parts import MOST_SHARDS, Parts, firsts, kept, merged, route
 from malkoha._types import Nulls
 
 __all__ = ["build", "dedup"]
@@ -58,7 +57,7 @@ def build(
 
 def dedup(
     collection: Any,
-    key: Hashable | Callable[[Any], Any] | None = None,
+    key: Any = None,
     *,
     rate: float = 1e-6,
     shards: int | None = None,
@@ -76,8 +75,14 @@ def dedup(
     ['koel', 'owl', 'crow']
     """
     partitions = _partitions(collection)
-    count = shards or min(len(partitions), 64)
-    routes = [delayed(_route, pure=True, nout=count + 1)(partition, key, count) for partition in partitions]
+    count = min(len(partitions), 64) if shards is None else shards
+    if not 1 <= count <= MOST_SHARDS:
+        raise ValueError(f"{count} shards are not possible; ask for 1 to {MOST_SHARDS}")
+    sources = partitions
+    if key is not None and hasattr(collection, "columns"):
+        # Only this column is read to route the keys.
+        sources, key = _partitions(collection[key]), None
+    routes = [delayed(_route, pure=True, nout=count + 1)(source, key, count) for source in sources]
     answers = [
         delayed(firsts, pure=True, nout=len(partitions))([pieces[1 + shard] for pieces in routes], rate)
         for shard in range(count)
@@ -115,16 +120,10 @@ def _build(parts: Parts, partition: Any) -> Filter:
     return parts.build(partition)
 
 
-def _keys(partition: Any, key: Any) -> Any:
-    """The keys of a partition."""
-    if callable(key):
-        return [key(item) for item in partition]
-    return partition if key is None else partition[key]
-
-
-def _route(partition: Any, key: Any, shards: int) -> tuple[NDArray[Any], ...]:
-    order, pieces = route(_keys(_rows(partition), key), shards)
-    return (order, *pieces)
+def _route(partition: Any, key: Callable[[Any], Any] | None, shards: int) -> tuple[NDArray[Any], ...]:
+    rows = _rows(partition)
+    shard, pieces = route(rows if key is None else [key(row) for row in rows], shards)
+    return (shard, *pieces)
 
 
 def _rows(partition: Any) -> Any:
@@ -132,8 +131,8 @@ def _rows(partition: Any) -> Any:
     return partition if hasattr(partition, "__len__") else list(partition)
 
 
-def _select(partition: Any, order: NDArray[np.intp], answers: list[NDArray[np.bool_]]) -> Any:
-    rows, keep = _rows(partition), kept(order, answers)
+def _select(partition: Any, shard: NDArray[np.uint16], answers: list[NDArray[np.bool_]]) -> Any:
+    rows, keep = _rows(partition), kept(shard, answers)
     if hasattr(rows, "loc"):
         return rows[keep]
     return [item for item, stays in zip(rows, keep.tolist(), strict=True) if stays]

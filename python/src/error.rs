@@ -72,7 +72,10 @@ pub(crate) fn broken() -> PyErr {
     )
 }
 
-/// The exception for a copy of a filter that does not fit into memory.
+/// The exception for memory that the system does not provide.
+#[cold]
 pub(crate) fn no_memory() -> PyErr {
-    PyMemoryError::new_err("the system could not provide the memory for a copy of this filter")
+    PyMemoryError::new_err(
+        "the system could not provide the memory; give fewer keys at a time, or make a smaller filter",
+    )
 }

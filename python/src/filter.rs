@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::RwLock;
 
 use malkoha::{Filter, Inserted, KeyHash, KeyHasher};
-use numpy::{IntoPyArray, PyArray1};
+use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -13,7 +13,7 @@ use crate::error::raise;
 use crate::facts::PyStats;
 use crate::files;
 use crate::key::hash_of;
-use crate::keys::{Keys, Nulls, with_keys};
+use crate::keys::{Nulls, answer_many, with_keys};
 use crate::spec::{self, Whole};
 use crate::table::{Caller, Table, change, read, writing};
 use crate::threads::Threads;
@@ -56,16 +56,6 @@ impl PyFilter {
     #[inline]
     fn hash(&self, key: &Bound<'_, PyAny>) -> PyResult<KeyHash> {
         hash_of(key, &self.hasher)
-    }
-
-    /// Runs `act` with many keys, without the interpreter's lock.
-    fn with_keys<T: Send>(
-        &self,
-        keys: &Bound<'_, PyAny>,
-        nulls: Nulls,
-        act: impl FnOnce(&Table, &Keys) -> PyResult<T> + Send,
-    ) -> PyResult<T> {
-        with_keys(keys, &self.hasher, nulls, |many| keys.py().detach(|| act(&self.table, many)))
     }
 
     /// The lock of the one filter that this is; shards cannot do what needs it.
@@ -178,7 +168,8 @@ impl PyFilter {
     #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
            text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn add_many(&self, keys: &Bound<'_, PyAny>, nulls: Nulls, threads: Threads) -> PyResult<()> {
-        self.with_keys(keys, nulls, |table, keys| table.add_many(keys, threads.0))
+        let py = keys.py();
+        with_keys(keys, &self.hasher, nulls, |keys| py.detach(|| self.table.add_many(keys, threads.0)))
     }
 
     /// Stores every key that the filter does not report yet; returns which were new, as an array of bool, so the first
@@ -195,8 +186,7 @@ impl PyFilter {
         nulls: Nulls,
         threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let new = self.with_keys(keys, nulls, |table, keys| table.add_unique_many(keys, threads.0))?;
-        Ok(new.into_pyarray(keys.py()))
+        answer_many(keys, &self.hasher, nulls, |keys| self.table.add_unique_many(keys, threads.0))
     }
 
     /// Which keys may be in the filter, as an array of bool. Missing keys are an error, or False with
@@ -209,8 +199,7 @@ impl PyFilter {
         nulls: Nulls,
         threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let found = self.with_keys(keys, nulls, |table, keys| table.contains_many(keys, threads.0))?;
-        Ok(found.into_pyarray(keys.py()))
+        answer_many(keys, &self.hasher, nulls, |keys| self.table.contains_many(keys, threads.0))
     }
 
     /// Removes one copy of every stored key; returns which there were, as an array of bool.
@@ -222,8 +211,7 @@ impl PyFilter {
         nulls: Nulls,
         threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let removed = self.with_keys(keys, nulls, |table, keys| table.remove_many(keys, threads.0))?;
-        Ok(removed.into_pyarray(keys.py()))
+        answer_many(keys, &self.hasher, nulls, |keys| self.table.remove_many(keys, threads.0))
     }
 
     /// How many stored copies look like each key, as an array of uint32.
@@ -235,8 +223,7 @@ impl PyFilter {
         nulls: Nulls,
         threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let counts = self.with_keys(keys, nulls, |table, keys| table.count_many(keys, threads.0))?;
-        Ok(counts.into_pyarray(keys.py()))
+        answer_many(keys, &self.hasher, nulls, |keys| self.table.count_many(keys, threads.0))
     }
 
     /// Removes all keys.

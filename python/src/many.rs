@@ -7,6 +7,9 @@ use crate::error::raise;
 use crate::keys::{CHUNK, Keys, on_slice};
 use crate::table::{Caller, Table, change, check_memory, read, reading, table_bytes, writing};
 
+/// The most bytes that the answers for one key take, in the engine and by row.
+const ANSWER_BYTES: u64 = 8;
+
 /// A copy of the table is worth its time if it is at most this many bytes for each key to store.
 const COPY_PER_KEY: u64 = 16;
 
@@ -22,6 +25,7 @@ impl Table {
 
     /// How many stored copies look like each key.
     pub(crate) fn count_many(&self, keys: &Keys, threads: usize) -> PyResult<Vec<u32>> {
+        check_answers(keys)?;
         let counts = on_slice!(keys.flat(threads)?, |slice| read!(self, Caller::Detached, |filter| {
             filter.count_slice(slice).map_err(raise)?
         }));
@@ -46,6 +50,7 @@ impl Table {
 
     /// Stores every key that is not present, or none if some find no room; returns which were not present.
     pub(crate) fn add_unique_many(&self, keys: &Keys, threads: usize) -> PyResult<Vec<bool>> {
+        check_answers(keys)?;
         let outcomes = on_slice!(keys.flat(threads)?, |slice| change!(self, Caller::Detached, |filter| {
             let outcomes = filter.insert_unique_slice(slice);
             if outcomes.contains(&Err(Full)) {
@@ -61,6 +66,7 @@ impl Table {
 
     /// Removes one copy of every key that is there; returns which were.
     pub(crate) fn remove_many(&self, keys: &Keys, threads: usize) -> PyResult<Vec<bool>> {
+        check_answers(keys)?;
         let removed = on_slice!(keys.flat(threads)?, |slice| change!(self, Caller::Detached, |filter| {
             // Kinds that cannot remove refuse, even if there is nothing to remove.
             filter.remove_slice(&slice[..0]).map_err(raise)?;
@@ -83,6 +89,11 @@ impl Table {
             error => raise(error),
         }
     }
+}
+
+/// Refuses if there is no memory for what the engine and the rows answer.
+fn check_answers(keys: &Keys) -> PyResult<()> {
+    check_memory(ANSWER_BYTES * keys.len() as u64)
 }
 
 /// Stores all keys in one filter, or none.

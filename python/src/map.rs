@@ -15,7 +15,7 @@ use crate::error::{no_room, raise};
 use crate::facts::{Described, PyStats};
 use crate::files;
 use crate::key::hash_of;
-use crate::keys::{CHUNK, Nulls, on_slice, with_keys};
+use crate::keys::{CHUNK, Nulls, answer_many, on_slice, with_keys};
 use crate::many::worth_a_copy;
 use crate::spec::{self, Whole};
 use crate::table::{Caller, check_memory, equal, reading, table_bytes, writing};
@@ -162,16 +162,12 @@ impl PyMap {
         nulls: Nulls,
         threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let py = keys.py();
-        let found = with_keys(keys, &self.hasher, nulls, |keys| {
-            py.detach(|| {
-                let filter = reading(Caller::Detached, &self.filter)?;
-                keys.ask(threads.0, |keys, answers| {
-                    on_slice!(keys, |slice| filter.contains_slice_into(slice, answers));
-                })
+        answer_many(keys, &self.hasher, nulls, |keys| {
+            let filter = reading(Caller::Detached, &self.filter)?;
+            keys.ask(threads.0, |keys, answers| {
+                on_slice!(keys, |slice| filter.contains_slice_into(slice, answers))
             })
-        })?;
-        Ok(found.into_pyarray(py))
+        })
     }
 
     /// Removes all keys.

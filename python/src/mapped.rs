@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use malkoha::{Filter, Mapped};
-use numpy::{IntoPyArray, PyArray1};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -12,7 +12,7 @@ use crate::error::raise;
 use crate::facts::{Described, PyStats};
 use crate::filter::PyFilter;
 use crate::key::hash_of;
-use crate::keys::{Nulls, on_slice, with_keys};
+use crate::keys::{Nulls, answer_many, on_slice};
 use crate::threads::Threads;
 use crate::view;
 
@@ -48,15 +48,12 @@ impl PyMapped {
         nulls: Nulls,
         threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let py = keys.py();
-        let found = with_keys(keys, self.mapped.hasher(), nulls, |keys| {
-            py.detach(|| {
-                keys.ask(threads.0, |keys, answers| {
-                    on_slice!(keys, |slice| self.mapped.contains_slice_into(slice, answers));
-                })
+        answer_many(keys, self.mapped.hasher(), nulls, |keys| {
+            let mapped = &self.mapped;
+            keys.ask(threads.0, |keys, answers| {
+                on_slice!(keys, |slice| mapped.contains_slice_into(slice, answers))
             })
-        })?;
-        Ok(found.into_pyarray(py))
+        })
     }
 
     /// The number of stored copies that look like this key.

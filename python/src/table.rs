@@ -194,7 +194,7 @@ pub(crate) fn table_bytes(filter: &Filter) -> u64 {
     if geometry.is_growing() { filter.stats().memory_bytes } else { geometry.bytes() }
 }
 
-/// Refuses if the system does not provide this much memory now. A copy of a filter would panic without it.
+/// Refuses if the system does not provide this much memory now, for what would panic or abort without it.
 pub(crate) fn check_memory(bytes: u64) -> PyResult<()> {
     let mut probe = Vec::<u8>::new();
     let bytes = usize::try_from(bytes).map_err(|_| no_memory())?;

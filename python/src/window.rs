@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::RwLock;
 
 use malkoha::{Full, Generations, Inserted, KeyHasher};
-use numpy::{IntoPyArray, PyArray1};
+use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -13,7 +13,7 @@ use crate::error::{FullError, raise};
 use crate::facts::{Described, Facts, PyStats};
 use crate::files;
 use crate::key::hash_of;
-use crate::keys::{Nulls, on_slice, with_keys};
+use crate::keys::{Nulls, answer_many, on_slice};
 use crate::spec::{self, Whole};
 use crate::table::{Caller, check_memory, equal, reading, writing};
 use crate::threads::Threads;
@@ -139,20 +139,16 @@ impl PyWindow {
         nulls: Nulls,
         threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let py = keys.py();
-        let new = with_keys(keys, &self.hasher, nulls, |keys| {
-            py.detach(|| {
-                let flat = keys.flat(threads.0)?;
-                let mut window = writing(Caller::Detached, &self.window)?;
-                if let Some(now) = now {
-                    set_time(&mut window, now)?;
-                }
-                let outcomes = on_slice!(flat, |slice| window.insert_unique_slice(slice));
-                let new = outcomes.into_iter().map(|outcome| Ok(outcome? == Inserted::Stored));
-                Ok(keys.per_row(new.collect::<Result<Vec<_>, Full>>().map_err(|_| stopped())?))
-            })
-        })?;
-        Ok(new.into_pyarray(py))
+        answer_many(keys, &self.hasher, nulls, |keys| {
+            let flat = keys.flat(threads.0)?;
+            let mut window = writing(Caller::Detached, &self.window)?;
+            if let Some(now) = now {
+                set_time(&mut window, now)?;
+            }
+            let outcomes = on_slice!(flat, |slice| window.insert_unique_slice(slice));
+            let new = outcomes.into_iter().map(|outcome| Ok(outcome? == Inserted::Stored));
+            Ok(keys.per_row(new.collect::<Result<Vec<_>, Full>>().map_err(|_| stopped())?))
+        })
     }
 
     /// Which keys may have been stored within the window, as an array of bool.
@@ -164,16 +160,12 @@ impl PyWindow {
         nulls: Nulls,
         threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let py = keys.py();
-        let found = with_keys(keys, &self.hasher, nulls, |keys| {
-            py.detach(|| {
-                let window = reading(Caller::Detached, &self.window)?;
-                keys.ask(threads.0, |keys, answers| {
-                    on_slice!(keys, |slice| window.contains_slice_into(slice, answers));
-                })
+        answer_many(keys, &self.hasher, nulls, |keys| {
+            let window = reading(Caller::Detached, &self.window)?;
+            keys.ask(threads.0, |keys, answers| {
+                on_slice!(keys, |slice| window.contains_slice_into(slice, answers))
             })
-        })?;
-        Ok(found.into_pyarray(py))
+        })
     }
 
     /// Sets the time of a window that goes by the clock, and forgets what is older than the window.

@@ -94,6 +94,12 @@ def test_dedup_keeps_the_first_row_of_every_key(shards):
     pd.testing.assert_series_equal(dedup(table["word"], rate=1e-9).compute(), rows["word"].drop_duplicates())
 
 
+@pytest.mark.parametrize("shards", [0, -1, 5000])
+def test_impossible_shards(shards):
+    with pytest.raises(ValueError, match="1 to 4096"):
+        dedup(bag.from_sequence(["a"]), shards=shards)
+
+
 def test_dedup_of_bags():
     items = [{"id": number % 700, "text": f"text {number % 500}"} for number in range(3000)]
     rows = bag.from_sequence(items, npartitions=7)

@@ -17,13 +17,14 @@ mod objects;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use ::numpy::{IntoPyArray, PyArray1};
+use ::numpy::{Element, IntoPyArray, PyArray1};
 use arrow_buffer::NullBuffer;
 use malkoha::{Key, KeyHash, KeyHasher};
-use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
+use crate::error::no_memory;
 use crate::threads::{self, Threads};
 
 /// The number of keys hashed before the first of them is looked up; their hashes stay in the cache.
@@ -265,9 +266,7 @@ fn ask_column(
 /// A vector of `len` equal items, if there is memory for it.
 fn filled<T: Clone>(len: usize, item: T) -> PyResult<Vec<T>> {
     let mut items = Vec::new();
-    items.try_reserve_exact(len).map_err(|_| {
-        PyMemoryError::new_err(format!("no memory for {len} keys at once; give fewer at a time"))
-    })?;
+    items.try_reserve_exact(len).map_err(|_| no_memory())?;
     items.resize(len, item);
     Ok(items)
 }
@@ -304,6 +303,18 @@ pub(crate) fn with_keys<T>(
     act(&Keys::new(vec![Box::new(objects::hash_all(keys, hasher, nulls)?)], *hasher, nulls)?)
 }
 
+/// Runs `act` with many keys, without the interpreter's lock; returns its answers as an array.
+pub(crate) fn answer_many<'py, T: Element>(
+    keys: &Bound<'py, PyAny>,
+    hasher: &KeyHasher,
+    nulls: Nulls,
+    act: impl FnOnce(&Keys) -> PyResult<Vec<T>> + Send,
+) -> PyResult<Bound<'py, PyArray1<T>>> {
+    let py = keys.py();
+    let answers = with_keys(keys, hasher, nulls, |keys| py.detach(|| act(keys)))?;
+    Ok(answers.into_pyarray(py))
+}
+
 /// The hashes that filters of a seed take keys by, as an array of uint64. Equal keys have equal hashes in every process
 /// and on every machine, so they are fit to route keys.
 ///
@@ -317,9 +328,7 @@ pub(crate) fn hash_many<'py>(
     seed: u64,
     threads: Threads,
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
-    let py = keys.py();
-    let hashes = with_keys(keys, &KeyHasher::new(seed), Nulls::Error, |keys| {
-        py.detach(|| Ok(keys.hashes(threads.0)?.into_iter().map(KeyHash::to_raw).collect::<Vec<_>>()))
-    })?;
-    Ok(hashes.into_pyarray(py))
+    answer_many(keys, &KeyHasher::new(seed), Nulls::Error, |keys| {
+        Ok(keys.hashes(threads.0)?.into_iter().map(KeyHash::to_raw).collect())
+    })
 }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
 use super::{Column, Nulls};
+use crate::error::no_memory;
 use crate::key::{hash_of, no_key};
 
 /// The number of keys hashed between two looks for Ctrl-C.
@@ -29,13 +30,15 @@ impl Hashed {
 pub(super) fn hash_all(keys: &Bound<'_, PyAny>, hasher: &KeyHasher, nulls: Nulls) -> PyResult<Hashed> {
     let iterator = PyIterator::from_object(keys).map_err(|_| no_column(keys))?;
     let mut hashes = Vec::new();
-    hashes.try_reserve(keys.len().unwrap_or(0)).unwrap_or_default();
+    hashes.try_reserve_exact(keys.len().unwrap_or(0)).map_err(|_| no_memory())?;
     let mut missing = Vec::new();
     for key in iterator {
         let key = key?;
         let row = hashes.len();
         if row % KEYS_PER_LOOK == 0 {
             keys.py().check_signals()?;
+            hashes.try_reserve(KEYS_PER_LOOK).map_err(|_| no_memory())?;
+            missing.try_reserve(KEYS_PER_LOOK).map_err(|_| no_memory())?;
         }
         if nulls == Nulls::Skip && key.is_none() {
             missing.push(row);
