@@ -39,6 +39,8 @@ class Parts:
         """The filter of a part, before its keys."""
         if self.keys is None:
             return Filter(rate=self.rate / self.count, kind=self.kind, seed=self.seed)
+        if self.kind.split(":")[0] not in ("sorted", "windowed", "flexible"):
+            raise ValueError(f"tables of kind {self.kind} cannot be doubled; take sorted, windowed or flexible")
         doublings = math.ceil(math.log2(self.count))
         each = max(math.ceil(self.keys / 2**doublings), 1)
         return Filter(each, self.rate / 2**doublings, kind=self.kind, seed=self.seed)

@@ -66,6 +66,8 @@ def test_missing_keys_and_impossible_plans():
         build(column, 0.001).compute()
     with pytest.raises(ValueError, match="rate"):
         build(column, 2.0)
+    with pytest.raises(ValueError, match="cannot be doubled"):
+        build(column, 0.001, keys=4, kind="blocked:2")
     with pytest.raises(TypeError, match="no Dask collection"):
         build(["a"], 0.001)
     with pytest.raises(ValueError, match="1 dimension"):
