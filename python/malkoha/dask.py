@@ -49,7 +49,7 @@ def build(
     parts = Parts(rate, len(partitions), None if keys is None else int(keys), kind, seed, nulls)
     # A plan that cannot be is an error now, and not in a worker.
     parts.empty()
-    level = [delayed(_build, pure=True)(parts, partition) for partition in partitions]
+    level: list[Delayed] = [delayed(_build, pure=True)(parts, partition) for partition in partitions]
     while len(level) > 1:
         level = [delayed(merged, pure=True)(level[at : at + FAN_IN]) for at in range(0, len(level), FAN_IN)]
     return level[0]
@@ -108,8 +108,9 @@ def _like(collection: Any, rows: list[Delayed]) -> Any:
     """A collection of the same type with other partitions."""
     import dask.bag
 
-    if isinstance(collection, dask.bag.Bag):
-        return dask.bag.from_delayed(rows)
+    bag: Any = dask.bag
+    if isinstance(collection, bag.Bag):
+        return bag.from_delayed(rows)
     import dask.dataframe
 
     divisions = collection.divisions if collection.known_divisions else None
