@@ -23,7 +23,7 @@ def text_of(line: str) -> str:
 
 def deduplicate(inputs: list[str], output: Path) -> None:
     lines = dask.bag.read_text(inputs, blocksize="64MB").map(str.rstrip)
-    dedup(lines, text_of, rate=1e-6).to_textfiles(str(output / "*.jsonl"), last_endline=True)
+    dedup(lines, text_of, rate=1e-6).to_textfiles(str(output / "*.jsonl"))
 
 
 def something_to_try(folder: Path) -> list[str]:
