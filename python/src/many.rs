@@ -18,7 +18,7 @@ impl Table {
     pub(crate) fn contains_many(&self, keys: &Keys, threads: usize) -> PyResult<Vec<bool>> {
         read!(self, Caller::Detached, |filter| {
             keys.ask(threads, |keys, answers| {
-                on_slice!(keys, |slice| filter.contains_slice_into(slice, answers))
+                on_slice!(keys, |slice| filter.contains_slice_into(slice, answers));
             })
         })
     }

@@ -165,7 +165,7 @@ impl PyMap {
         answer_many(keys, &self.hasher, nulls, |keys| {
             let filter = reading(Caller::Detached, &self.filter)?;
             keys.ask(threads.0, |keys, answers| {
-                on_slice!(keys, |slice| filter.contains_slice_into(slice, answers))
+                on_slice!(keys, |slice| filter.contains_slice_into(slice, answers));
             })
         })
     }

@@ -51,7 +51,7 @@ impl PyMapped {
         answer_many(keys, self.mapped.hasher(), nulls, |keys| {
             let mapped = &self.mapped;
             keys.ask(threads.0, |keys, answers| {
-                on_slice!(keys, |slice| mapped.contains_slice_into(slice, answers))
+                on_slice!(keys, |slice| mapped.contains_slice_into(slice, answers));
             })
         })
     }

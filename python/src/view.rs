@@ -1,5 +1,7 @@
 //! Filters as text and as a picture in notebooks.
 
+use std::fmt::Write;
+
 use malkoha::{Level, Stats};
 
 use crate::facts::Facts;
@@ -14,15 +16,15 @@ fn summary(facts: &Facts, stats: &Stats) -> String {
     if facts.growing {
         text = format!("{}, growing: {} keys", facts.kind, grouped(stats.items));
     }
-    text += &format!(", rate {}, {}", rate(facts.rate), bytes(stats.memory_bytes));
+    let _ = write!(text, ", rate {}, {}", rate(facts.rate), bytes(stats.memory_bytes));
     if let Some(shards) = facts.shards {
-        text += &format!(", {shards} shards");
+        let _ = write!(text, ", {shards} shards");
     }
     if facts.value_bits > 0 {
-        text += &format!(", values of {} bits", facts.value_bits);
+        let _ = write!(text, ", values of {} bits", facts.value_bits);
     }
     if facts.key_format != "any" {
-        text += &format!(", keys {}", facts.key_format);
+        let _ = write!(text, ", keys {}", facts.key_format);
     }
     text
 }
@@ -47,16 +49,16 @@ pub(crate) fn html(class: &str, facts: &Facts, stats: &Stats) -> String {
         ("memory", bytes(stats.memory_bytes)),
         ("load", format!("{:.1} % of at most {:.1} %", 100.0 * stats.load, 100.0 * stats.threshold)),
     ];
-    let rows: String = rows
-        .iter()
-        .map(|(name, value)| format!("<tr><th style=\"text-align:left\">{name}</th><td>{value}</td></tr>"))
-        .collect();
+    let mut table = String::new();
+    for (name, value) in rows {
+        let _ = write!(table, "<tr><th style=\"text-align:left\">{name}</th><td>{value}</td></tr>");
+    }
     format!(
         "<div><b>malkoha.{class}</b> {}\
          <svg width=\"240\" height=\"14\" style=\"display:block\" role=\"img\" aria-label=\"{:.0} % full\">\
          <rect width=\"240\" height=\"14\" rx=\"3\" fill=\"#8883\"/>\
          <rect width=\"{:.1}\" height=\"14\" rx=\"3\" fill=\"{colour}\"/></svg>\
-         <table>{rows}</table></div>",
+         <table>{table}</table></div>",
         facts.kind,
         100.0 * share,
         240.0 * share,

@@ -163,7 +163,7 @@ impl PyWindow {
         answer_many(keys, &self.hasher, nulls, |keys| {
             let window = reading(Caller::Detached, &self.window)?;
             keys.ask(threads.0, |keys, answers| {
-                on_slice!(keys, |slice| window.contains_slice_into(slice, answers))
+                on_slice!(keys, |slice| window.contains_slice_into(slice, answers));
             })
         })
     }

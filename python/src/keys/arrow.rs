@@ -235,7 +235,7 @@ fn entries<T: ArrowDictionaryKeyType>(
         Some(entries) => {
             let valid =
                 (0..rows.len()).map(|row| rows.is_valid(row) && entries.is_valid(rows.value(row).as_usize()));
-            Some(NullBuffer::new(BooleanBuffer::from_iter(valid))).filter(|nulls| nulls.null_count() > 0)
+            Some(NullBuffer::new(valid.collect::<BooleanBuffer>())).filter(|nulls| nulls.null_count() > 0)
         }
     };
     Ok(Box::new(Dictionary { hashes, rows, nulls }))

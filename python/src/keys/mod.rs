@@ -291,7 +291,7 @@ pub(crate) fn with_keys<T>(
             "this is one key; give many in a list, or take the method for one key",
         ));
     }
-    if let Some(array) = numpy::array_of(keys)? {
+    if let Some(array) = numpy::array_of(keys) {
         return numpy::with_array(&array, hasher, nulls, act);
     }
     if let Some(columns) = arrow::columns_of(keys, hasher)? {

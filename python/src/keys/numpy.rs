@@ -10,8 +10,8 @@ use super::objects::{Hashed, hash_all};
 use super::{Column, Keys, Nulls, Slice};
 
 /// The object as an array, if it is one.
-pub(super) fn array_of<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyUntypedArray>>> {
-    Ok(keys.cast::<PyUntypedArray>().ok().cloned())
+pub(super) fn array_of<'py>(keys: &Bound<'py, PyAny>) -> Option<Bound<'py, PyUntypedArray>> {
+    keys.cast::<PyUntypedArray>().ok().cloned()
 }
 
 /// An array that shares its memory with the object, if it offers that: `array.array`, `memoryview`, tensors and columns

@@ -49,7 +49,9 @@ pub(super) fn hash_all(keys: &Bound<'_, PyAny>, hasher: &KeyHasher, nulls: Nulls
     }
     let nulls = (!missing.is_empty()).then(|| {
         let mut valid = vec![true; hashes.len()];
-        missing.into_iter().for_each(|row| valid[row] = false);
+        for row in missing {
+            valid[row] = false;
+        }
         NullBuffer::new(BooleanBuffer::from(valid))
     });
     Ok(Hashed { hashes, nulls })
