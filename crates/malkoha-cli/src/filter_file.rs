@@ -164,7 +164,22 @@ pub(crate) fn describe(report: &mut Report, filter: &Filter) {
         .data("head_room", stats.head_room)
         .data("level", stats.level.to_string())
         .data("links", links(&stats))
+        .data("growth", stats.growth.map(|growth| growth_data(filter, &growth)))
         .data("seed", geometry.seed());
+}
+
+/// How a growing filter has grown.
+fn growth_data(filter: &Filter, growth: &GrowthStats) -> Value {
+    let length = |(bits, copies): (u32, u64)| json!({ "bits": bits, "copies": copies });
+    json!({
+        "regions": growth.regions,
+        "steps": growth.steps,
+        "shrinks": growth.shrinks,
+        "longest_step_seconds": growth.longest_step.as_secs_f64(),
+        "overflow": growth.overflow,
+        "promised_keys": growth.promised_keys,
+        "fingerprint_lengths": filter.fingerprint_lengths().into_iter().map(length).collect::<Vec<_>>(),
+    })
 }
 
 fn links(stats: &Stats) -> Value {

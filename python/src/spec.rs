@@ -1,0 +1,75 @@
+//! What a filter shall be, from the arguments of Python.
+
+use malkoha::{KeyFormat, Kind, Need, Spec};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyFloat;
+
+use crate::error::raise;
+
+/// A number of keys or bytes: an int, or a float that is whole, as in `1e6`.
+pub(crate) struct Whole(pub(crate) u64);
+
+impl<'py> FromPyObject<'_, 'py> for Whole {
+    type Error = PyErr;
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and in range")]
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(float) = given.cast::<PyFloat>() {
+            let number = float.value();
+            if number.fract() == 0.0 && (0.0..2f64.powi(64)).contains(&number) {
+                return Ok(Self(number as u64));
+            }
+        } else if let Ok(number) = given.extract::<u64>() {
+            return Ok(Self(number));
+        }
+        Err(PyValueError::new_err(format!("{} is no whole number from 0 to 2**64", given.repr()?)))
+    }
+}
+
+/// Two of keys, rate and memory; or a rate alone, for a filter that grows.
+pub(crate) fn spec(keys: Option<Whole>, rate: Option<f64>, memory: Option<Whole>) -> PyResult<Spec> {
+    match (keys, rate, memory) {
+        (Some(Whole(keys)), Some(rate), None) => Ok(Spec::new(keys, rate)),
+        (Some(Whole(keys)), None, Some(Whole(bytes))) => Ok(Spec::keys_in_memory(keys, bytes)),
+        (None, Some(rate), Some(Whole(bytes))) => Ok(Spec::rate_in_memory(rate, bytes)),
+        (None, Some(rate), None) => Ok(of_any_size(rate)),
+        (Some(_), Some(_), Some(_)) => Err(PyTypeError::new_err(
+            "keys, rate and memory are one too many; give two, and the third follows",
+        )),
+        _ => Err(PyTypeError::new_err(
+            "give two of keys, rate and memory, or only a rate for a filter that grows",
+        )),
+    }
+}
+
+/// A filter for an unknown number of keys.
+pub(crate) fn of_any_size(rate: f64) -> Spec {
+    Spec::new(1_000, rate).growing()
+}
+
+/// A kind by its name, such as `"windowed:2"`.
+pub(crate) fn kind(name: &str) -> PyResult<Kind> {
+    name.parse().map_err(|error: malkoha::KindError| raise(error.into()))
+}
+
+/// A key format by its name, such as `"kmers:31"`.
+pub(crate) fn key_format(name: &str) -> PyResult<KeyFormat> {
+    match name.split_once(':') {
+        None if name == "any" => Ok(KeyFormat::Any),
+        None if name == "bytes" => Ok(KeyFormat::Bytes),
+        None if name == "u64" => Ok(KeyFormat::U64),
+        Some(("kmers", k)) if k.parse::<u32>().is_ok() => Ok(KeyFormat::Kmers { k: k.parse()? }),
+        _ => Err(PyValueError::new_err(format!(
+            "there is no key format {name:?}; write \"any\", \"bytes\", \"u64\" or \"kmers:31\""
+        ))),
+    }
+}
+
+/// A need by its name.
+pub(crate) fn need(name: &str) -> PyResult<Need> {
+    Need::ALL.iter().copied().find(|need| need.name() == name).ok_or_else(|| {
+        let names: Vec<_> = Need::ALL.iter().map(|need| need.name()).collect();
+        PyValueError::new_err(format!("there is no need {name:?}; needs: {}", names.join(", ")))
+    })
+}
