@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "an allocator")]
 
 use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
 use core::ptr;
 use std::alloc::System;
 
@@ -22,6 +23,27 @@ pub struct ServerAllocator;
 
 #[global_allocator]
 static ALLOCATOR: ServerAllocator = ServerAllocator;
+
+thread_local! {
+    /// Bytes that this thread has allocated and not freed, as the server counts them. Negative if it has freed what others
+    /// have allocated.
+    static BALANCE: Cell<isize> = const { Cell::new(0) };
+}
+
+/// Adds the size of a block of the server to the balance of this thread, or takes it off.
+fn account(api: &Api, block: *mut u8, sign: isize) {
+    let Some(malloc_size) = api.malloc_size.filter(|_| !block.is_null()) else { return };
+    // SAFETY: the block came from the server and has not been freed.
+    let size = unsafe { malloc_size(block.cast()) };
+    BALANCE.set(BALANCE.get().wrapping_add_unsigned(size.wrapping_mul(sign.cast_unsigned())));
+}
+
+/// Returns what `work` returns, and by how many bytes it has changed the memory that is allocated.
+pub fn measured<R>(work: impl FnOnce() -> R) -> (R, isize) {
+    let before = BALANCE.get();
+    let result = work();
+    (result, BALANCE.get().wrapping_sub(before))
+}
 
 /// Bytes to ask for, so that a block of this layout fits at any address that the server returns. Blocks of a larger
 /// alignment keep the address of the server's block in the word before them.
@@ -103,8 +125,10 @@ unsafe impl GlobalAlloc for ServerAllocator {
             return unsafe { System.alloc(layout) };
         };
         let Some(bytes) = padded(layout) else { return ptr::null_mut() };
+        let block = take(api, bytes);
+        account(api, block, 1);
         // SAFETY: the block is new and has the padded size.
-        unsafe { align(take(api, bytes), layout) }
+        unsafe { align(block, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -113,8 +137,10 @@ unsafe impl GlobalAlloc for ServerAllocator {
             return unsafe { System.alloc_zeroed(layout) };
         };
         let Some(bytes) = padded(layout) else { return ptr::null_mut() };
+        let block = take_zeroed(api, bytes);
+        account(api, block, 1);
         // SAFETY: the block is new and has the padded size.
-        unsafe { align(take_zeroed(api, bytes), layout) }
+        unsafe { align(block, layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
@@ -124,6 +150,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
         };
         // SAFETY: the caller's pointer was returned by `align` for this layout.
         let block = unsafe { block_of(pointer, layout) };
+        account(api, block, -1);
         // SAFETY: the block came from the server, and the caller does not use it any more.
         unsafe { (api.free)(block.cast()) }
     }

@@ -1,19 +1,19 @@
 //! Filters of the engine: any rate, any capacity; they grow, merge, forget and carry values.
 
 use core::cell::RefCell;
-use core::ffi::CStr;
-use std::io::{self, Write};
+use std::io::Write;
 
-use malkoha::{Error, Filter, Full, Generations, Inserted, KeyFormat, KeyHash, KeyHasher, Spec, Stats};
+use malkoha::{Error, Filter, Full, Generations, Inserted, KeyFormat, KeyHash, KeyHasher, Stats};
 
 use super::{items, transfer};
 use crate::metrics::{self, Counted};
-use crate::server::stream::{Digest, Reader, Rewriter, Unreadable, Writer};
-use crate::server::{Refusal, Value};
+use crate::server::{Refusal, memory};
 
 /// A filter of the engine that a key holds.
 pub struct EngineValue {
     body: Body,
+    /// The memory of the body that came from the server's allocator. Large tables may be mapped instead.
+    allocated: isize,
     /// The second in which the window was last told the time by a command of this server.
     told: u64,
     /// The bytes that are being exported, as they were when the export began.
@@ -39,88 +39,52 @@ pub struct Partial {
     pub total: u64,
 }
 
-/// What a filter is made with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
-    /// The keys that it is planned for.
-    pub capacity: u64,
-    /// The rate that is promised.
-    pub rate: f64,
-    /// Whether it takes more keys than planned.
-    pub grows: bool,
-    /// Bits of a value beside each key, or 0.
-    pub value_bits: u32,
-    /// The length of a sliding window, if it is one.
-    pub window: Option<Window>,
-    /// The seed of the hashes.
-    pub seed: u64,
-}
-
-/// The length of a sliding window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
-    /// The last so many keys.
-    Keys(u64),
-    /// The last so many seconds.
-    Seconds(u64),
-}
-
-/// The generations of a sliding window: a quarter more keys than asked for are kept at most.
-const GENERATIONS: u32 = 5;
-
-impl Plan {
-    fn spec(&self) -> Spec {
-        let mut spec = Spec::new(self.capacity, self.rate).seed(self.seed).key_format(KeyFormat::Bytes);
-        if self.grows {
-            spec = spec.growing();
-        }
-        if self.value_bits > 0 {
-            spec = spec.values(self.value_bits);
-        }
-        spec
-    }
-
-    /// The bytes of the empty filter.
-    pub fn bytes(&self) -> Result<u64, Error> {
-        Ok(self.spec().plan()?.bytes())
-    }
-
-    /// The empty filter.
-    pub fn build(&self) -> Result<EngineValue, Error> {
-        let spec = self.spec();
-        Ok(match self.window {
-            None => Body::Filter(spec.build()?),
-            Some(Window::Keys(_)) => Body::Window(Generations::of_keys(&spec, GENERATIONS)?),
-            Some(Window::Seconds(seconds)) => {
-                let most = u32::try_from(seconds.saturating_add(1)).unwrap_or(u32::MAX);
-                Body::Window(Generations::of_ticks(&spec, GENERATIONS.min(most).max(2), seconds)?)
-            }
-        }
-        .into())
-    }
-}
-
-impl From<Body> for EngineValue {
-    fn from(body: Body) -> Self {
-        Self { body, told: 0, export: RefCell::new(None), _counted: Counted::new(&metrics::ENGINE) }
-    }
-}
-
 /// A filter that is only partly there answers nothing.
 const PARTIAL: Refusal = Refusal::of("ERR the filter is still being imported");
 /// What sliding windows cannot do.
 const WINDOW: Refusal = Refusal::of("ERR a sliding window forgets by itself; it cannot do this");
 
 impl EngineValue {
+    /// A value with the body that `make` makes.
+    pub fn made<E>(make: impl FnOnce() -> Result<Body, E>) -> Result<Self, E> {
+        let (body, allocated) = memory::measured(make);
+        let (export, counted) = (RefCell::new(None), Counted::new(&metrics::ENGINE));
+        Ok(Self { body: body?, allocated, told: 0, export, _counted: counted })
+    }
+
+    /// The first bytes of a filter that is being imported.
+    #[must_use]
+    pub fn partial(bytes: Vec<u8>, total: u64) -> Self {
+        let allocated = memory::allocated_vec(&bytes).cast_signed();
+        let (export, counted) = (RefCell::new(None), Counted::new(&metrics::ENGINE));
+        Self { body: Body::Partial(Partial { bytes, total }), allocated, told: 0, export, _counted: counted }
+    }
+
+    /// The value with the time that another was told.
+    pub(super) fn told_like(self, other: &Self) -> Self {
+        Self { told: other.told, ..self }
+    }
+
     /// What it is.
     #[must_use]
     pub fn body(&self) -> &Body {
         &self.body
     }
 
-    /// What it is, to be changed.
-    pub fn body_mut(&mut self) -> &mut Body {
-        &mut self.body
+    /// Changes it. `work` should return nothing that it has allocated: that would be counted as memory of the value.
+    fn change<R>(&mut self, work: impl FnOnce(&mut Body) -> R) -> R {
+        let (result, difference) = memory::measured(|| work(&mut self.body));
+        self.allocated += difference;
+        result
+    }
+
+    /// All its memory: what the server has counted for it or, if large tables are mapped, what the engine says.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let allocated = usize::try_from(self.allocated).unwrap_or(0);
+        let told = self.stats().map_or(0, |stats| stats.memory_bytes);
+        let export = self.export.borrow().as_ref().map_or(0, memory::allocated_vec);
+        allocated.max(usize::try_from(told).unwrap_or(usize::MAX)).saturating_add(export)
     }
 
     /// The filter, unless it is something else.
@@ -132,13 +96,13 @@ impl EngineValue {
         }
     }
 
-    /// The filter, to be changed.
-    pub fn filter_mut(&mut self) -> Result<&mut Filter, Refusal> {
-        match &mut self.body {
-            Body::Filter(filter) => Ok(filter),
+    /// Changes the filter, unless it is something else, as `change` does.
+    pub fn change_filter<R>(&mut self, work: impl FnOnce(&mut Filter) -> R) -> Result<R, Refusal> {
+        self.change(|body| match body {
+            Body::Filter(filter) => Ok(work(filter)),
             Body::Window(_) => Err(WINDOW),
             Body::Partial(_) => Err(PARTIAL),
-        }
+        })
     }
 
     fn hashing(&self) -> Result<(&KeyHasher, KeyFormat), Refusal> {
@@ -161,22 +125,22 @@ impl EngineValue {
         all.map(|item| items::hash(hasher, format, item)).collect()
     }
 
-    /// Stores one copy of a key.
-    pub fn insert(&mut self, key: KeyHash) -> Result<Result<(), Full>, Refusal> {
-        match &mut self.body {
-            Body::Filter(filter) => Ok(filter.insert(&key)),
-            Body::Window(window) => Ok(window.insert(&key)),
-            Body::Partial(_) => Err(PARTIAL),
-        }
-    }
-
-    /// Stores a key unless it is found.
-    pub fn insert_unique(&mut self, key: KeyHash) -> Result<Result<Inserted, Full>, Refusal> {
-        match &mut self.body {
-            Body::Filter(filter) => Ok(filter.insert_unique(&key)),
-            Body::Window(window) => Ok(window.insert_unique(&key)),
-            Body::Partial(_) => Err(PARTIAL),
-        }
+    /// Stores keys, all of them or only those that are not found.
+    pub fn insert(&mut self, keys: &[KeyHash], which: Which) -> Result<Vec<Result<Inserted, Full>>, Refusal> {
+        let mut outcomes = Vec::with_capacity(keys.len());
+        self.change(|body| {
+            for key in keys {
+                outcomes.push(match (&mut *body, which) {
+                    (Body::Filter(filter), Which::All) => filter.insert(key).map(|()| Inserted::Stored),
+                    (Body::Filter(filter), Which::New) => filter.insert_unique(key),
+                    (Body::Window(window), Which::All) => window.insert(key).map(|()| Inserted::Stored),
+                    (Body::Window(window), Which::New) => window.insert_unique(key),
+                    (Body::Partial(_), _) => return Err(PARTIAL),
+                });
+            }
+            Ok(())
+        })?;
+        Ok(outcomes)
     }
 
     /// Whether each of these keys may be there.
@@ -191,14 +155,17 @@ impl EngineValue {
 
     /// Tells a window of seconds the time. Returns whether it may have changed.
     pub fn advance(&mut self, second: u64) -> bool {
-        match &mut self.body {
-            Body::Window(window) if window.ticks().is_some() && second > self.told => {
+        if second <= self.told {
+            return false;
+        }
+        self.told = second;
+        self.change(|body| match body {
+            Body::Window(window) if window.ticks().is_some() => {
                 window.advance(second);
-                self.told = second;
                 true
             }
             _ => false,
-        }
+        })
     }
 
     /// Facts of this moment.
@@ -244,34 +211,43 @@ impl EngineValue {
     /// Adds the next bytes to a filter that is being imported, which begin at byte `begin` of it. After the last ones it
     /// is verified as a whole, and served from then on. If anything is refused, nothing has changed.
     pub fn import(&mut self, begin: u64, bytes: &[u8], total: u64, last: bool) -> Result<(), Refusal> {
-        let Body::Partial(partial) = &mut self.body else {
+        let Body::Partial(partial) = &self.body else {
             return Err(Refusal::of("ERR the filter is complete; import into a key that does not exist"));
         };
         if begin != partial.bytes.len() as u64 || total != partial.total {
-            return Err(format!(
-                "ERR the chunk does not follow: {} bytes of {} have been imported",
-                partial.bytes.len(),
-                if partial.total == 0 { "the filter".to_owned() } else { partial.total.to_string() }
-            )
-            .into());
+            let (have, of) = (partial.bytes.len(), partial.total);
+            return Err(
+                format!("ERR the chunk does not follow: {have} bytes have been imported, of {of}").into()
+            );
         }
-        let memory = Refusal::of("ERR Insufficient memory");
-        partial.bytes.try_reserve(bytes.len()).map_err(|_| memory)?;
-        partial.bytes.extend_from_slice(bytes);
+        self.change(|body| {
+            let Body::Partial(partial) = body else { unreachable!("seen above") };
+            partial.bytes.try_reserve(bytes.len()).ok()?;
+            partial.bytes.extend_from_slice(bytes);
+            Some(())
+        })
+        .ok_or(Refusal::of("ERR Insufficient memory"))?;
         if last {
-            match Self::from_bytes(&partial.bytes) {
-                Ok(whole) => *self = whole,
-                Err(error) => {
-                    partial.bytes.truncate(partial.bytes.len() - bytes.len());
-                    return Err(error.into());
-                }
+            self.complete(bytes.len())?;
+        }
+        Ok(())
+    }
+
+    /// Turns the bytes of a partial filter into the filter; if they are damaged, takes the last `taken` off again.
+    fn complete(&mut self, taken: usize) -> Result<(), Refusal> {
+        let Body::Partial(partial) = &mut self.body else { unreachable!("only called for partial filters") };
+        match Self::from_bytes(&partial.bytes) {
+            Ok(whole) => *self = whole,
+            Err(error) => {
+                partial.bytes.truncate(partial.bytes.len() - taken);
+                return Err(error.into());
             }
         }
         Ok(())
     }
 
     /// Writes these bytes, or as much of them as there is, to something that does not fail.
-    fn write(&self, out: &mut dyn Write) {
+    pub(super) fn write(&self, out: &mut dyn Write) {
         let written = match &self.body {
             Body::Filter(filter) => filter.write_to(out).is_ok(),
             Body::Window(window) => window.to_bytes().is_ok_and(|bytes| out.write_all(&bytes).is_ok()),
@@ -282,141 +258,29 @@ impl EngineValue {
 
     /// The filter or window that bytes hold, all of which are verified.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        match Filter::from_bytes(bytes) {
-            Ok(filter) => Ok(Body::Filter(filter).into()),
-            // Which of the two errors says more depends on what the bytes are; damage of a window is told by the second.
+        Self::made(|| match Filter::from_bytes(bytes) {
+            Ok(filter) => Ok(Body::Filter(filter)),
+            // If the bytes are those of a window, damaged or not, the second attempt knows.
             Err(error) => match Generations::from_bytes(bytes) {
-                Ok(window) => Ok(Body::Window(window).into()),
+                Ok(window) => Ok(Body::Window(window)),
                 Err(Error::Form { .. }) => Err(error),
                 Err(other) => Err(other),
             },
-        }
+        })
     }
+}
+
+/// Which of several keys are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// Those that are not found.
+    New,
 }
 
 /// Whether bytes begin like those of a filter.
 #[must_use]
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x89malkoha")
-}
-
-/// Numbers in files: which body follows.
-mod kind {
-    pub(super) const WHOLE: u64 = 1;
-    pub(super) const PARTIAL: u64 = 2;
-}
-
-/// Writes bytes as strings of at most [`transfer::CHUNK_BYTES`].
-struct Chunks<'a>(&'a mut Writer);
-
-impl Write for Chunks<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        bytes.chunks(transfer::CHUNK_BYTES).for_each(|chunk| self.0.bytes(chunk));
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Counts bytes.
-struct Counting(u64);
-
-impl Write for Counting {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Value for EngineValue {
-    const NAME: &'static CStr = c"mk-filter";
-    const VERSION: i32 = 1;
-    crate::registered!();
-
-    fn save(&self, to: &mut Writer) {
-        let (kind, total) = match &self.body {
-            Body::Partial(partial) => (kind::PARTIAL, partial.total),
-            _ => (kind::WHOLE, 0),
-        };
-        to.number(kind);
-        to.number(total);
-        self.write(&mut Chunks(to));
-        // An empty string ends the chunks.
-        to.bytes(&[]);
-    }
-
-    fn load(from: &mut Reader, version: i32) -> Result<Self, Unreadable> {
-        if version != Self::VERSION {
-            return Err(format!("version {version} of mk-filter is newer than this module").into());
-        }
-        let (kind, total) = (from.number()?, from.number()?);
-        let mut bytes = Vec::new();
-        loop {
-            let chunk = from.bytes()?;
-            if chunk.is_empty() {
-                break;
-            }
-            bytes
-                .try_reserve(chunk.len())
-                .map_err(|_| Unreadable::from("there is no memory for the filter"))?;
-            bytes.extend_from_slice(&chunk);
-        }
-        match kind {
-            kind::WHOLE => Self::from_bytes(&bytes).map_err(|error| error.to_string().into()),
-            kind::PARTIAL => Ok(Body::Partial(Partial { bytes, total }).into()),
-            _ => Err("a value of a type that a newer module has written".into()),
-        }
-    }
-
-    fn rewrite(&self, to: &mut Rewriter) {
-        let total = match &self.body {
-            Body::Partial(partial) => partial.total,
-            _ => {
-                let mut counted = Counting(0);
-                self.write(&mut counted);
-                counted.0
-            }
-        };
-        let mut chunks = transfer::Emitter::new(to, total);
-        self.write(&mut chunks);
-        chunks.end();
-    }
-
-    fn memory(&self) -> usize {
-        let bytes = match &self.body {
-            Body::Partial(partial) => partial.bytes.capacity() as u64,
-            _ => self.stats().map_or(0, |stats| stats.memory_bytes),
-        };
-        let export = self.export.borrow().as_ref().map_or(0, Vec::capacity);
-        usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(export)
-    }
-
-    fn copy(&self) -> Option<Self> {
-        let body = match &self.body {
-            Body::Filter(filter) => Body::Filter(filter.clone()),
-            Body::Window(window) => Body::Window(window.clone()),
-            Body::Partial(Partial { bytes, total }) => Body::Partial(Partial {
-                bytes: crate::server::memory::copy(bytes)?.into_vec(),
-                total: *total,
-            }),
-        };
-        Some(Self { told: self.told, ..body.into() })
-    }
-
-    fn digest(&self, to: &mut Digest) {
-        match &self.body {
-            Body::Partial(partial) => to.add(&partial.bytes),
-            _ => {
-                if let Ok(bytes) = self.to_bytes() {
-                    to.add(&bytes);
-                }
-            }
-        }
-    }
 }

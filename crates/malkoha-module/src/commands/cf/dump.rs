@@ -6,7 +6,7 @@ use crate::redisbloom::cuckoo::Cuckoo;
 use crate::redisbloom::cuckoo_dump::Header;
 use crate::server::{Arguments, Call, KeyMut, Refusal, Reply};
 use crate::values::cuckoo::CuckooValue;
-use crate::values::engine::{Body, EngineValue, Partial, has_magic};
+use crate::values::engine::{Body, EngineValue, has_magic};
 use crate::values::transfer::{self, LAST};
 
 const INVALID_POSITION: Refusal = Refusal::of("Invalid position");
@@ -50,7 +50,7 @@ pub(super) fn loadchunk(call: &mut Call, arguments: Arguments<'_>) -> Result<Rep
         must_be_missing(&key)?;
         load_header(&mut key, bytes)?;
     } else if key.is_missing() && has_magic(bytes) {
-        let mut filter = EngineValue::from(Body::Partial(Partial { bytes: Vec::new(), total: 0 }));
+        let mut filter = EngineValue::partial(Vec::new(), 0);
         load_part(&mut filter, position, bytes)?;
         key.put(filter);
     } else {

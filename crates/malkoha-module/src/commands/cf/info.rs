@@ -125,7 +125,7 @@ pub(super) fn compact(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply
     let mut key = call.write(&arguments, KEY);
     match found_mut(&mut key) {
         Some(FoundMut::Cuckoo(filter)) => filter.compact(Effort::All),
-        Some(FoundMut::Engine(filter)) => drop(filter.filter_mut()?.compact()?),
+        Some(FoundMut::Engine(filter)) => drop(filter.change_filter(malkoha::Filter::compact)??),
         None => return Err(Refusal::of("Cuckoo filter was not found")),
     }
     drop(key);

@@ -1,6 +1,6 @@
 //! Storing, looking up and removing items.
 
-use malkoha::Inserted;
+use malkoha::{Full, Inserted};
 
 use super::reserve::{self, Wish};
 use super::{Found, FoundMut, KEY, NOT_FOUND, found, found_mut};
@@ -11,6 +11,7 @@ use crate::redisbloom::cuckoo::{Cuckoo, Hashed};
 use crate::server::{Arguments, Call, KeyMut, Refusal, Reply};
 use crate::settings::{CF_BUCKET_SIZE, CF_MAX_EXPANSIONS, MOST_CAPACITY};
 use crate::values::cuckoo::CuckooValue;
+use crate::values::engine::Which;
 
 /// What became of one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,41 +25,27 @@ enum Outcome {
     Memory,
 }
 
-/// Whether items that are found are stored once more.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Always,
-    IfNew,
-}
-
 impl FoundMut<'_> {
     /// Stores items. If one cannot be a key of the filter, nothing is stored.
-    fn insert(&mut self, items: &Arguments<'_>, mode: Mode) -> Result<Vec<Outcome>, Refusal> {
+    fn insert(&mut self, items: &Arguments<'_>, which: Which) -> Result<Vec<Outcome>, Refusal> {
         match self {
-            Self::Cuckoo(filter) => Ok(items.iter().map(|item| insert_into(filter, item, mode)).collect()),
+            Self::Cuckoo(filter) => Ok(items.iter().map(|item| insert_into(filter, item, which)).collect()),
             Self::Engine(filter) => {
                 let keys = filter.hashes(items.iter())?;
-                keys.into_iter()
-                    .map(|key| {
-                        let inserted = match mode {
-                            Mode::Always => filter.insert(key)?.map(|()| Inserted::Stored),
-                            Mode::IfNew => filter.insert_unique(key)?,
-                        };
-                        Ok(match inserted {
-                            Ok(Inserted::Stored) => Outcome::Stored,
-                            Ok(Inserted::Seen) => Outcome::Seen,
-                            Err(_) => Outcome::Full,
-                        })
-                    })
-                    .collect()
+                let outcome = |inserted: Result<Inserted, Full>| match inserted {
+                    Ok(Inserted::Stored) => Outcome::Stored,
+                    Ok(Inserted::Seen) => Outcome::Seen,
+                    Err(Full) => Outcome::Full,
+                };
+                Ok(filter.insert(&keys, which)?.into_iter().map(outcome).collect())
             }
         }
     }
 }
 
-fn insert_into(filter: &mut Cuckoo, item: &[u8], mode: Mode) -> Outcome {
+fn insert_into(filter: &mut Cuckoo, item: &[u8], which: Which) -> Outcome {
     let key = Hashed::of(item);
-    if mode == Mode::IfNew && filter.contains(key) {
+    if which == Which::New && filter.contains(key) {
         return Outcome::Seen;
     }
     match filter.insert(key) {
@@ -84,7 +71,7 @@ fn store(
     arguments: &Arguments<'_>,
     wish: Option<&Wish>,
     items: &Arguments<'_>,
-    mode: Mode,
+    which: Which,
 ) -> Result<Vec<Outcome>, Refusal> {
     let mut key = call.write(arguments, KEY);
     let created = if key.is_missing() { Some(wish.ok_or(NOT_FOUND)?) } else { None };
@@ -92,13 +79,13 @@ fn store(
         wish.put(&mut key)?;
     }
     may_grow(&key)?;
-    let outcomes = found_mut(&mut key).ok_or(Refusal::WRONG_TYPE)?.insert(items, mode)?;
+    let outcomes = found_mut(&mut key).ok_or(Refusal::WRONG_TYPE)?.insert(items, which)?;
     drop(key);
     if let Some(wish) = created {
         reserve::replicate(call, arguments, wish);
         call.notify(c"cuckoo.reserve", arguments, KEY);
     }
-    replicate(call, arguments, items, &outcomes, mode);
+    replicate(call, arguments, items, &outcomes, which);
     Ok(outcomes)
 }
 
@@ -107,7 +94,7 @@ fn replicate(
     arguments: &Arguments<'_>,
     items: &Arguments<'_>,
     outcomes: &[Outcome],
-    mode: Mode,
+    which: Which,
 ) {
     let stored = outcomes.iter().filter(|outcome| **outcome == Outcome::Stored).count();
     let refused =
@@ -124,15 +111,15 @@ fn replicate(
         let mut all: Vec<&[u8]> = vec![arguments.get(KEY), b"NOCREATE", b"ITEMS"];
         let kept = items.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Outcome::Stored);
         all.extend(kept.map(|(item, _)| item));
-        call.replicate_as(if mode == Mode::Always { c"CF.INSERT" } else { c"CF.INSERTNX" }, &all);
+        call.replicate_as(if which == Which::All { c"CF.INSERT" } else { c"CF.INSERTNX" }, &all);
     }
     call.notify(c"cuckoo.add", arguments, KEY);
 }
 
-fn store_one(call: &mut Call, arguments: &Arguments<'_>, mode: Mode) -> Result<Reply, Refusal> {
+fn store_one(call: &mut Call, arguments: &Arguments<'_>, which: Which) -> Result<Reply, Refusal> {
     arguments.exactly(3)?;
     let wish = Wish::by_settings(None);
-    match store(call, arguments, Some(&wish), &arguments.from(2), mode)?[0] {
+    match store(call, arguments, Some(&wish), &arguments.from(2), which)?[0] {
         Outcome::Stored => Ok(Reply::Bool(true)),
         Outcome::Seen => Ok(Reply::Bool(false)),
         Outcome::Full => Err(Refusal::of("Filter is full")),
@@ -142,12 +129,12 @@ fn store_one(call: &mut Call, arguments: &Arguments<'_>, mode: Mode) -> Result<R
 
 /// `CF.ADD key item`
 pub(super) fn add(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
-    store_one(call, &arguments, Mode::Always)
+    store_one(call, &arguments, Which::All)
 }
 
 /// `CF.ADDNX key item`
 pub(super) fn add_nx(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
-    store_one(call, &arguments, Mode::IfNew)
+    store_one(call, &arguments, Which::New)
 }
 
 /// What `CF.INSERT` is told besides the items: how to make a filter, unless it must not; and where the items begin. Like
@@ -181,14 +168,14 @@ fn insert_options(arguments: &Arguments<'_>) -> Result<(Option<Wish>, usize), Re
     Err(Refusal::Arity)
 }
 
-fn insert_items(call: &mut Call, arguments: &Arguments<'_>, mode: Mode) -> Result<Vec<Outcome>, Refusal> {
+fn insert_items(call: &mut Call, arguments: &Arguments<'_>, which: Which) -> Result<Vec<Outcome>, Refusal> {
     arguments.at_least(4)?;
     let (wish, first) = insert_options(arguments)?;
     let items = arguments.from(first);
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
-    store(call, arguments, wish.as_ref(), &items, mode)
+    store(call, arguments, wish.as_ref(), &items, which)
 }
 
 fn numbers(outcomes: &[Outcome]) -> Reply {
@@ -202,7 +189,7 @@ fn numbers(outcomes: &[Outcome]) -> Reply {
 
 /// `CF.INSERT key [CAPACITY c] [NOCREATE] ITEMS item [item ...]`
 pub(super) fn insert(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
-    let outcomes = insert_items(call, &arguments, Mode::Always)?;
+    let outcomes = insert_items(call, &arguments, Which::All)?;
     if call.resp3() {
         return Ok(Reply::Bools(outcomes.iter().map(|outcome| *outcome == Outcome::Stored).collect()));
     }
@@ -211,7 +198,7 @@ pub(super) fn insert(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply,
 
 /// `CF.INSERTNX key [CAPACITY c] [NOCREATE] ITEMS item [item ...]`
 pub(super) fn insert_nx(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
-    insert_items(call, &arguments, Mode::IfNew).map(|outcomes| numbers(&outcomes))
+    insert_items(call, &arguments, Which::New).map(|outcomes| numbers(&outcomes))
 }
 
 /// Looks items up. A key that is missing or holds something else has none of them, as in RedisBloom.
@@ -262,7 +249,7 @@ pub(super) fn del(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Re
         Some(FoundMut::Cuckoo(filter)) => filter.remove(Hashed::of(item)),
         Some(FoundMut::Engine(filter)) => {
             let hash = filter.hash(item)?;
-            filter.filter_mut()?.remove(&hash)?
+            filter.change_filter(|filter| filter.remove(&hash))??
         }
         None => return Err(Refusal::of("Not found")),
     };

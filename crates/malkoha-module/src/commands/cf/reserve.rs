@@ -10,7 +10,7 @@ use crate::settings::{
     SEED,
 };
 use crate::values::cuckoo::CuckooValue;
-use crate::values::engine::Plan;
+use crate::values::plan::Plan;
 
 /// What a filter is made with.
 #[derive(Clone, Copy, Debug, PartialEq)]

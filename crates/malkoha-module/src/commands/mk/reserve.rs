@@ -5,7 +5,8 @@ use crate::commands::cf::put_engine;
 use crate::commands::parse::{self, count, is, number};
 use crate::server::{Arguments, Call, Refusal, Reply};
 use crate::settings::SEED;
-use crate::values::engine::{EngineValue, Plan, Window};
+use crate::values::engine::EngineValue;
+use crate::values::plan::{Plan, Window};
 
 /// The capacity that a filter begins with if none is said.
 const DEFAULT_CAPACITY: u64 = 1000;

@@ -3,7 +3,7 @@
 use super::{KEY, held};
 use crate::commands::parse::count;
 use crate::server::{Arguments, Call, Refusal, Reply};
-use crate::values::engine::{Body, EngineValue, Partial, has_magic};
+use crate::values::engine::{EngineValue, has_magic};
 
 const BAD_OFFSET: Refusal = Refusal::of("ERR offset: the end of the chunk before is expected, or 0 to begin");
 
@@ -33,7 +33,7 @@ pub(super) fn import(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply,
         if key.call().can_never_hold(total) {
             return Err(Refusal::of("ERR Insufficient memory"));
         }
-        let mut filter = EngineValue::from(Body::Partial(Partial { bytes: Vec::new(), total }));
+        let mut filter = EngineValue::partial(Vec::new(), total);
         filter.import(begin, bytes, total, end == total)?;
         key.put(filter);
     } else {

@@ -37,9 +37,10 @@ pub(super) fn set(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Re
     let mut key = call.write(&arguments, KEY);
     let filter = held_mut(&mut key)?;
     let pairs = pairs(filter, &arguments)?;
-    let filter = filter.filter_mut()?;
-    let stored: Vec<bool> =
-        pairs.iter().map(|(key, value)| filter.insert_value(key, *value).is_ok()).collect();
+    let mut stored = Vec::with_capacity(pairs.len());
+    filter.change_filter(|filter| {
+        stored.extend(pairs.iter().map(|(key, value)| filter.insert_value(key, *value).is_ok()));
+    })?;
     drop(key);
     let count = stored.iter().filter(|stored| **stored).count();
     metrics::STORED.add(count);
@@ -86,9 +87,12 @@ pub(super) fn unset(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, 
     let mut key = call.write(&arguments, KEY);
     let filter = held_mut(&mut key)?;
     let pairs = pairs(filter, &arguments)?;
-    let filter = filter.filter_mut()?;
-    let removed =
-        pairs.iter().map(|(key, value)| filter.remove_value(key, *value)).collect::<Result<Vec<_>, _>>()?;
+    let mut removed = Vec::with_capacity(pairs.len());
+    filter.change_filter(|filter| {
+        pairs
+            .iter()
+            .try_for_each(|(key, value)| filter.remove_value(key, *value).map(|found| removed.push(found)))
+    })??;
     drop(key);
     removals(call, &arguments, &removed);
     Ok(Reply::Bools(removed))
