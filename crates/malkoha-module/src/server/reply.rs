@@ -65,9 +65,14 @@ impl From<String> for Refusal {
     }
 }
 
+/// The engine's own texts, except where they tell a programmer what to do.
 impl From<malkoha::Error> for Refusal {
     fn from(error: malkoha::Error) -> Self {
-        format!("ERR {error}").into()
+        match error {
+            malkoha::Error::NoValues => Self::of("ERR this filter has no values; MK.RESERVE one with VALUES"),
+            malkoha::Error::Allocation { .. } => Self::of("ERR Insufficient memory"),
+            error => format!("ERR {error}").into(),
+        }
     }
 }
 
