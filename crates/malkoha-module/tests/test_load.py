@@ -1,5 +1,6 @@
 """Loading the module: families, settings, and what is refused."""
 
+import pathlib
 import subprocess
 
 import pytest
@@ -68,6 +69,28 @@ def test_a_second_copy_is_refused(start, tmp_path):
     assert call("MODULE", "LOAD", copy) == "ERR Error loading the extension. Please check the server logs."
     assert "a module of this name is already loaded" in server.log()
     assert families(call) == ["BF", "CF", "MK"] and call("CF.ADD", "f", "x") == 1
+
+
+@pytest.mark.parametrize("taken, arguments, reason", [
+    ("CF.ADD", [], "the command CF.ADD exists already; load with `only`"),
+    ("CF.ADD", ["only", "bf", "only", "mk"], None),
+    ("BF.INFO", ["only", "bf"], "the command BF.INFO exists already; load with `only`"),
+])
+def test_commands_that_are_taken(program, tmp_path, taken, arguments, reason):
+    other = pathlib.Path(MODULE).parent / "examples" / "libnoop.so"
+    command = [program, "--port", str(free_port()), "--bind", "127.0.0.1", "--dir", str(tmp_path), "--save", "",
+               "--loadmodule", str(other), taken, "--loadmodule", MODULE, *arguments]
+    if reason:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert result.returncode != 0 and reason in result.stdout
+        return
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        line = next(line for line in process.stdout if "Ready to accept" in line or "exit" in line)
+        assert "Ready to accept" in line
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
 
 
 def test_access_lists(start):
