@@ -93,6 +93,21 @@ def test_commands_that_are_taken(program, tmp_path, taken, arguments, reason):
         process.communicate(timeout=60)
 
 
+def test_a_panic_is_an_error(start):
+    """The server goes on, the key is as it was, and nothing is replicated."""
+    server = start("--appendonly", "yes")
+    call = server.client()
+    call("MK.RESERVE", "f", 0.01)
+    call("MK.ADD", "f", "x")
+    before = call("DUMP", "f")
+    for _ in range(3):
+        assert call("MK.PANIC", "f").startswith("ERR malkoha failed: this is a bug")
+    assert call("DUMP", "f") == before and call("MK.ADD", "f", "y") == [1]
+    server.restart()
+    assert server.client()("MK.EXISTS", "f", "x", "y") == [1, 1]
+    assert b"PANIC" not in b"".join(path.read_bytes() for path in server.folder.glob("appendonlydir/*"))
+
+
 def test_access_lists(start):
     call = start().client()
     if b"cuckoo" not in call("ACL", "CAT"):

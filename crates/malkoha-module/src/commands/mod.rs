@@ -5,6 +5,8 @@ pub mod cf;
 pub mod mk;
 mod parse;
 pub(crate) mod stats;
+#[cfg(feature = "testing")]
+mod testing;
 
 use std::sync::atomic::Ordering;
 
@@ -39,10 +41,11 @@ impl Families {
     }
 }
 
+/// A setting and its value.
+type Pair<'a> = (&'a [u8], &'a [u8]);
+
 /// The families that the arguments of `loadmodule` name, and the settings among them.
-fn read<'a>(
-    mut arguments: impl Iterator<Item = &'a [u8]>,
-) -> Result<(Families, Vec<(&'a [u8], &'a [u8])>), String> {
+fn read<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Result<(Families, Vec<Pair<'a>>), String> {
     let (mut families, mut pairs) = (Families::NONE, Vec::new());
     while let Some(name) = arguments.next() {
         let missing = || format!("{} needs a value", String::from_utf8_lossy(name));
@@ -82,6 +85,8 @@ pub fn load(loading: &Loading<'_>) -> Result<(), String> {
     for command in chosen.iter().filter(|(chosen, _)| *chosen).flat_map(|(_, commands)| *commands) {
         loading.command(command)?;
     }
+    #[cfg(feature = "testing")]
+    testing::COMMANDS.iter().try_for_each(|command| loading.command(command))?;
     settings::NUMBERS.iter().try_for_each(|setting| loading.number(setting))?;
     settings::RATES.iter().try_for_each(|setting| loading.rate(setting))?;
     loading.settings_registered()?;
@@ -100,7 +105,7 @@ pub fn load(loading: &Loading<'_>) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Result<(Families, Vec<(&[u8], &[u8])>), String> {
+    fn of(text: &str) -> Result<(Families, Vec<Pair<'_>>), String> {
         read(text.split_whitespace().map(str::as_bytes))
     }
 

@@ -23,7 +23,7 @@ pub const MOST_LINKS: usize = u16::MAX as usize;
 pub mod options {
     /// Tables have any number of bits, not only powers of two.
     pub const NO_ROUND: u32 = 1;
-    /// Keys have hashes of 64 bits. Filters without this, from 2017, are refused.
+    /// Keys have hashes of 64 bits. Old filters without this are refused.
     pub const FORCE_64: u32 = 4;
     /// The filter does not grow.
     pub const NO_SCALING: u32 = 8;

@@ -89,7 +89,7 @@ impl Header {
             return Err("a filter that does not grow has one link");
         }
         let items = self.links.iter().try_fold(0u64, |sum, link| sum.checked_add(link.items));
-        if items != Some(self.items) || self.items > i64::MAX as u64 {
+        if items != Some(self.items) || i64::try_from(self.items).is_err() {
             return Err("the numbers of items do not add up");
         }
         let lengths: Vec<usize> = self.links.iter().map(check_link).collect::<Result<_, _>>()?;
@@ -111,7 +111,7 @@ fn check_link(link: &Link) -> Result<usize, &'static str> {
     if !(1..=MOST_HASHES).contains(&link.hashes) {
         return Err("the number of hashes is impossible");
     }
-    if link.entries == 0 || link.entries > i64::MAX as u64 {
+    if link.entries == 0 || i64::try_from(link.entries).is_err() {
         return Err("the capacity of a link is impossible");
     }
     if link.bits == 0 || !link.bits.is_multiple_of(64) {

@@ -204,13 +204,13 @@ impl Cuckoo {
     pub fn count(&self, key: Hashed) -> u64 {
         let size = self.bucket_size();
         let in_bucket = |table: &[u8], number| {
-            bucket(table, size, number).iter().filter(|slot| **slot == key.tag).count()
+            bucket(table, size, number).iter().map(|slot| u64::from(*slot == key.tag)).sum::<u64>()
         };
-        let in_table = |table: &Box<[u8]>| {
+        let in_table = |table: &[u8]| {
             let same = begin(table, size, key.first) == begin(table, size, key.second);
             in_bucket(table, key.first) + if same { 0 } else { in_bucket(table, key.second) }
         };
-        self.tables.iter().map(in_table).sum::<usize>() as u64
+        self.tables.iter().map(|table| in_table(table)).sum()
     }
 
     /// Removes one copy of a key; `false` if there is none. After many removals the filter is compacted.

@@ -88,7 +88,7 @@ impl Header {
         let lengths = lengths.ok_or("the tables are larger than any memory")?;
         let slots = lengths.iter().try_fold(0u64, |sum, len| sum.checked_add(*len as u64));
         match slots {
-            Some(slots) if self.items <= slots && self.deletes <= i64::MAX as u64 => Ok(lengths),
+            Some(slots) if self.items <= slots && i64::try_from(self.deletes).is_ok() => Ok(lengths),
             Some(_) => Err("there are more items than slots"),
             None => Err("the tables are larger than any memory"),
         }

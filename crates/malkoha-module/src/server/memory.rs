@@ -69,8 +69,11 @@ unsafe fn align(block: *mut u8, layout: Layout) -> *mut u8 {
     let aligned = unsafe { block.add(first - block.addr()) };
     // SAFETY: at least a word lies between the begin of the block and `aligned`.
     let before = unsafe { aligned.sub(word) };
+    #[expect(clippy::cast_ptr_alignment, reason = "`aligned` is aligned to more than a word")]
     // SAFETY: `before` is inside the block, and aligned to a word because `aligned` is to more.
-    unsafe { before.cast::<*mut u8>().write(block) };
+    unsafe {
+        before.cast::<*mut u8>().write(block)
+    };
     aligned
 }
 
@@ -85,8 +88,11 @@ unsafe fn block_of(aligned: *mut u8, layout: Layout) -> *mut u8 {
     }
     // SAFETY: the word before is inside the same block.
     let before = unsafe { aligned.sub(size_of::<usize>()) };
+    #[expect(clippy::cast_ptr_alignment, reason = "`aligned` is aligned to more than a word")]
     // SAFETY: `align` has written it.
-    unsafe { before.cast::<*mut u8>().read() }
+    unsafe {
+        before.cast::<*mut u8>().read()
+    }
 }
 
 /// A block of the server; null if there is no memory, where the server can say so instead of ending itself.
