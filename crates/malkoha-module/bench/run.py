@@ -121,7 +121,7 @@ def batches(name, program):
 
 
 def growth(name, program):
-    """Single commands by one client; redis-benchmark's own percentiles, in milliseconds."""
+    """Single commands by twenty clients; redis-benchmark's own percentiles, in milliseconds."""
     total = int(os.environ.get("MALKOHA_GROWTH", "10000000"))
     server = Server(program)
     try:
@@ -129,7 +129,7 @@ def growth(name, program):
         server.client()("CF.RESERVE", "f", 1000, "ERROR", 0.001)
         rows = []
         for command in (["SET", "key:__rand_int__", "x"], ["CF.ADD", "f", "__rand_int__"]):
-            line = [*prefix, "redis-benchmark", "-p", str(server.port), "-n", str(total), "-c", "1", "-r", "1000000000",
+            line = [*prefix, "redis-benchmark", "-p", str(server.port), "-n", str(total), "-c", "20", "-r", "1000000000",
                     "--precision", "3", *command]
             output = subprocess.run(line, capture_output=True, text=True, check=True).stdout
             percentiles = [(float(share), float(ms)) for share, ms in re.findall(r"([\d.]+)% <= ([\d.]+) milliseconds", output)]

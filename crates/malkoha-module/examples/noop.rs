@@ -29,7 +29,9 @@ unsafe extern "C" fn answer_no(context: Context, strings: Strings, count: c_int)
     for index in 2..count {
         let mut len = 0;
         // SAFETY: there are `count` strings.
-        let string = unsafe { *strings.add(index) };
+        let string = unsafe { strings.add(index) };
+        // SAFETY: as above.
+        let string = unsafe { string.read() };
         // SAFETY: the string is valid.
         std::hint::black_box(unsafe { (api.string)(string, &raw mut len) });
         // SAFETY: the context is valid.

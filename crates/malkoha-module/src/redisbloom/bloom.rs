@@ -96,7 +96,6 @@ impl Hashed {
         let (Self { start, step }, bits) = (self, link.bits);
         (0..u64::from(link.hashes)).map(move |i| {
             let bit = start.wrapping_add(i.wrapping_mul(step)) % bits;
-            #[expect(clippy::cast_possible_truncation, reason = "less than the bytes of the table")]
             let byte = (bit / 8) as usize;
             (byte, 1 << (bit % 8))
         })

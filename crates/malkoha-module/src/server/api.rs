@@ -85,8 +85,14 @@ pub mod flags {
 pub const KEY_TYPE_EMPTY: c_int = 0;
 /// Keyspace events of commands that belong to no type of the server.
 pub const NOTIFY_GENERIC: c_int = 1 << 2;
-/// The module looks at errors of streams itself.
-pub const HANDLE_IO_ERRORS: c_int = 1;
+/// What the module can deal with.
+pub mod options {
+    use core::ffi::c_int;
+    /// It looks at errors of streams itself.
+    pub const HANDLE_IO_ERRORS: c_int = 1;
+    /// Slots may be moved as a whole while commands go on; for Valkey, which refuses to with modules that do not say so.
+    pub const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
+}
 /// Plain settings.
 pub const CONFIG_DEFAULT: c_uint = 0;
 
@@ -368,6 +374,7 @@ api! {
     replicate = c"RedisModule_Replicate": fn(Context, Text, Text) -> c_int;
     }
     optional {
+        valkey_get_server_version = c"ValkeyModule_GetServerVersion": fn() -> c_int;
     try_alloc = c"RedisModule_TryAlloc": fn(usize) -> *mut c_void;
     try_calloc = c"RedisModule_TryCalloc": fn(usize, usize) -> *mut c_void;
     malloc_size = c"RedisModule_MallocSize": fn(*mut c_void) -> usize;

@@ -72,7 +72,7 @@ unsafe fn align(block: *mut u8, layout: Layout) -> *mut u8 {
     #[expect(clippy::cast_ptr_alignment, reason = "`aligned` is aligned to more than a word")]
     // SAFETY: `before` is inside the block, and aligned to a word because `aligned` is to more.
     unsafe {
-        before.cast::<*mut u8>().write(block)
+        before.cast::<*mut u8>().write(block);
     };
     aligned
 }

@@ -92,8 +92,12 @@ pub unsafe fn on_load(
         }
         // SAFETY: the context is valid and the name ends in zero.
         unsafe { (api.set_module_attribs)(context, NAME.as_ptr(), VERSION, api::API_VERSION) };
+        let mut options = api::options::HANDLE_IO_ERRORS;
+        if api.valkey_get_server_version.is_some() {
+            options |= api::options::HANDLE_ATOMIC_SLOT_MIGRATION;
+        }
         // SAFETY: the context is valid.
-        unsafe { (api.set_module_options)(context, api::HANDLE_IO_ERRORS) };
+        unsafe { (api.set_module_options)(context, options) };
         // SAFETY: the server passes that many strings, valid during this call.
         let arguments = unsafe { Arguments::new(strings, count) };
         load(&Loading { api, context, arguments })

@@ -143,7 +143,7 @@ impl Rewriter {
         // SAFETY: stream and key are valid (`new`); the format says a string, a number, and bytes with their length, and
         // that is what follows.
         unsafe {
-            (self.api.emit_aof)(self.raw, command, format, self.key, position, bytes.as_ptr(), bytes.len())
+            (self.api.emit_aof)(self.raw, command, format, self.key, position, bytes.as_ptr(), bytes.len());
         }
     }
 

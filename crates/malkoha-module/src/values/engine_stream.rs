@@ -83,13 +83,12 @@ impl Value for EngineValue {
     }
 
     fn rewrite(&self, to: &mut Rewriter) {
-        let total = match self.body() {
-            Body::Partial(partial) => partial.total,
-            _ => {
-                let mut counted = Counting(0);
-                self.write(&mut counted);
-                counted.0
-            }
+        let total = if let Body::Partial(partial) = self.body() {
+            partial.total
+        } else {
+            let mut counted = Counting(0);
+            self.write(&mut counted);
+            counted.0
         };
         let mut chunks = transfer::Emitter::new(to, total);
         self.write(&mut chunks);
