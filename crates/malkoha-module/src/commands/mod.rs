@@ -86,7 +86,9 @@ pub fn load(loading: &Loading<'_>) -> Result<(), String> {
         loading.command(command)?;
     }
     #[cfg(feature = "testing")]
-    testing::COMMANDS.iter().try_for_each(|command| loading.command(command))?;
+    if families.mk {
+        testing::COMMANDS.iter().try_for_each(|command| loading.command(command))?;
+    }
     settings::NUMBERS.iter().try_for_each(|setting| loading.number(setting))?;
     settings::RATES.iter().try_for_each(|setting| loading.rate(setting))?;
     loading.settings_registered()?;
