@@ -5,27 +5,8 @@ import struct
 
 import pytest
 
+from models import MASK, M, murmur
 from payload import crc64, fields, payload, resealed
-
-M = 0xC6A4A7935BD1E995
-MASK = 2**64 - 1
-
-
-def murmur(data, seed):
-    """MurmurHash64A, written a second time."""
-    def mix(word):
-        word = word * M & MASK
-        return (word ^ word >> 47) * M & MASK
-
-    state = seed ^ len(data) * M & MASK
-    whole = len(data) // 8 * 8
-    for at in range(0, whole, 8):
-        state = (state ^ mix(int.from_bytes(data[at:at + 8], "little"))) * M & MASK
-    if whole < len(data):
-        state = (state ^ int.from_bytes(data[whole:], "little")) * M & MASK
-    state = (state ^ state >> 47) * M & MASK
-    return state ^ state >> 47
-
 
 def cuckoo_table(items, buckets, size):
     """A table in which every item found a slot at once."""

@@ -1,9 +1,9 @@
 //! Bloom filters in RedisBloom's layout, under RedisBloom's type name: its files and payloads are read as they are.
 
 use core::ffi::CStr;
-use core::ops::{Deref, DerefMut};
 
-use crate::metrics::{self, Counted};
+use super::{Kept, rewrite_dump};
+use crate::metrics;
 use crate::redisbloom::bloom::{Bloom, Link, MOST_LINKS};
 use crate::redisbloom::bloom_dump::Header;
 use crate::server::Value;
@@ -11,28 +11,11 @@ use crate::server::memory;
 use crate::server::stream::{Digest, Reader, Rewriter, Unreadable, Writer};
 
 /// A Bloom filter of RedisBloom's layout that a key holds.
-pub struct BloomValue {
-    filter: Bloom,
-    _counted: Counted,
-}
+pub type BloomValue = Kept<Bloom>;
 
 impl From<Bloom> for BloomValue {
     fn from(filter: Bloom) -> Self {
-        Self { filter, _counted: Counted::new(&metrics::BLOOM) }
-    }
-}
-
-impl Deref for BloomValue {
-    type Target = Bloom;
-
-    fn deref(&self) -> &Bloom {
-        &self.filter
-    }
-}
-
-impl DerefMut for BloomValue {
-    fn deref_mut(&mut self) -> &mut Bloom {
-        &mut self.filter
+        Self::new(filter, &metrics::BLOOM)
     }
 }
 
@@ -100,16 +83,7 @@ impl Value for BloomValue {
     }
 
     fn rewrite(&self, to: &mut Rewriter) {
-        const COMMAND: &CStr = c"BF.LOADCHUNK";
-        to.chunk(COMMAND, 1, &self.header().write());
-        let mut position = 1;
-        while let Some((next, bytes)) = self.chunk(position) {
-            // A new table is all zeros.
-            if bytes.iter().any(|byte| *byte != 0) {
-                to.chunk(COMMAND, next, bytes);
-            }
-            position = next;
-        }
+        rewrite_dump(to, c"BF.LOADCHUNK", &self.header().write(), |position| self.chunk(position));
     }
 
     fn memory(&self) -> usize {

@@ -1,9 +1,9 @@
 //! Cuckoo filters in RedisBloom's layout, under RedisBloom's type name: its files and payloads are read as they are.
 
 use core::ffi::CStr;
-use core::ops::{Deref, DerefMut};
 
-use crate::metrics::{self, Counted};
+use super::{Kept, rewrite_dump};
+use crate::metrics;
 use crate::redisbloom::cuckoo::{Cuckoo, Shape};
 use crate::redisbloom::cuckoo_dump::Header;
 use crate::server::Value;
@@ -11,28 +11,11 @@ use crate::server::memory;
 use crate::server::stream::{Digest, Reader, Rewriter, Unreadable, Writer};
 
 /// A cuckoo filter of RedisBloom's layout that a key holds.
-pub struct CuckooValue {
-    filter: Cuckoo,
-    _counted: Counted,
-}
+pub type CuckooValue = Kept<Cuckoo>;
 
 impl From<Cuckoo> for CuckooValue {
     fn from(filter: Cuckoo) -> Self {
-        Self { filter, _counted: Counted::new(&metrics::CUCKOO) }
-    }
-}
-
-impl Deref for CuckooValue {
-    type Target = Cuckoo;
-
-    fn deref(&self) -> &Cuckoo {
-        &self.filter
-    }
-}
-
-impl DerefMut for CuckooValue {
-    fn deref_mut(&mut self) -> &mut Cuckoo {
-        &mut self.filter
+        Self::new(filter, &metrics::CUCKOO)
     }
 }
 
@@ -85,16 +68,7 @@ impl Value for CuckooValue {
     }
 
     fn rewrite(&self, to: &mut Rewriter) {
-        const COMMAND: &CStr = c"CF.LOADCHUNK";
-        to.chunk(COMMAND, 1, &self.header().write());
-        let mut position = 1;
-        while let Some((next, bytes)) = self.chunk(position) {
-            // A new table is all zeros.
-            if bytes.iter().any(|byte| *byte != 0) {
-                to.chunk(COMMAND, next, bytes);
-            }
-            position = next;
-        }
+        rewrite_dump(to, c"CF.LOADCHUNK", &self.header().write(), |position| self.chunk(position));
     }
 
     fn memory(&self) -> usize {
