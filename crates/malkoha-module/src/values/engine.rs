@@ -82,7 +82,11 @@ impl EngineValue {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let allocated = usize::try_from(self.allocated).unwrap_or(0);
-        let told = self.stats().map_or(0, |stats| stats.memory_bytes);
+        let told = match &self.body {
+            // Statistics of a Bloom filter read its whole table; its layout says as much of its memory.
+            Body::Filter(filter) if !filter.geometry().is_growing() => filter.geometry().bytes(),
+            _ => self.stats().map_or(0, |stats| stats.memory_bytes),
+        };
         let export = self.export.borrow().as_ref().map_or(0, memory::allocated_vec);
         allocated.max(usize::try_from(told).unwrap_or(usize::MAX)).saturating_add(export)
     }
