@@ -160,6 +160,9 @@ def test_maximum_expansions(call):
     assert info(call, "f")["Number of filters"] == 32
     assert call("CONFIG", "SET", "malkoha.cf-max-expansions", "33") == "OK"
     assert call("CF.ADD", "f", "a") == 1
+    call("CONFIG", "SET", "malkoha.cf-max-expansions", "1")
+    assert call("CF.ADD", "g", "a") == "Maximum expansions reached"
+    assert call("EXISTS", "g") == 0, "what is refused changes nothing"
     call("CONFIG", "SET", "malkoha.cf-max-expansions", "32")
 
 

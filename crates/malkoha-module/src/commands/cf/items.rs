@@ -55,10 +55,14 @@ fn insert_into(filter: &mut Cuckoo, item: &[u8], which: Which) -> Outcome {
     }
 }
 
-/// Fails if a filter has as many tables as are allowed. That is decided where a command comes from a client; what was
-/// stored there is stored everywhere.
-fn may_grow(key: &KeyMut<'_>) -> Result<(), Refusal> {
-    let tables = key.value::<CuckooValue>().map_or(0, |filter| filter.tables().len() as u64);
+/// Fails if a filter has, or would be made with, as many tables as are allowed. That is decided where a command comes
+/// from a client; what was stored there is stored everywhere.
+fn may_grow(key: &KeyMut<'_>, created: Option<&Wish>) -> Result<(), Refusal> {
+    let tables = match created {
+        Some(Wish::Cuckoo(..)) => 1,
+        Some(Wish::Engine(_)) => 0,
+        None => key.value::<CuckooValue>().map_or(0, |filter| filter.tables().len() as u64),
+    };
     if tables >= CF_MAX_EXPANSIONS.count() && !key.call().is_repeated() {
         return Err(Refusal::of("Maximum expansions reached"));
     }
@@ -75,10 +79,10 @@ fn store(
 ) -> Result<Vec<Outcome>, Refusal> {
     let mut key = call.write(arguments, KEY);
     let created = if key.is_missing() { Some(wish.ok_or(NOT_FOUND)?) } else { None };
+    may_grow(&key, created)?;
     if let Some(wish) = created {
         wish.put(&mut key)?;
     }
-    may_grow(&key)?;
     let outcomes = found_mut(&mut key).ok_or(Refusal::WRONG_TYPE)?.insert(items, which)?;
     drop(key);
     if let Some(wish) = created {
