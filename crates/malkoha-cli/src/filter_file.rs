@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use malkoha::{Filter, KeyFormat, Level, Stats};
+use malkoha::{Filter, GrowthStats, KeyFormat, Level, Stats};
 use serde_json::{Value, json};
 
 use crate::cli::KeyArgs;

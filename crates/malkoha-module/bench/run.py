@@ -1,0 +1,211 @@
+"""Measurements of the module; docs/MODULE.md has the results.
+
+    scripts/module bench                    everything but the large ones
+    scripts/module bench commands           CF.EXISTS and CF.ADD beside GET and SET
+    scripts/module bench batches            commands of 1,000 items beside one that does nothing
+    scripts/module bench growth             latencies while a filter grows from 1,000 to 10 million items
+    scripts/module bench memory             memory beside SET of the same items
+    scripts/module bench large FILE         a filter of 10^8 items that `malkoha build` made: save and load
+
+redis-benchmark sends the commands. It runs beside the server, each on a core of its own if there are two. Everything that
+is compared is measured in turns, several times; the medians are printed.
+"""
+
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
+
+from servers import MODULE, Server, binaries  # noqa: E402
+
+ITEMS = 1_000_000
+ROUNDS = 5
+NOOP = pathlib.Path(MODULE).parent / "examples" / "libnoop.so"
+
+
+def pinned(server):
+    """Leaves the last core to the client."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) > 1:
+        os.sched_setaffinity(server.process.pid, cores[:-1])
+        return ["taskset", "-c", str(cores[-1])]
+    return []
+
+
+def benchmark(server, prefix, arguments, *command, requests):
+    """Requests per second."""
+    line = [*prefix, "redis-benchmark", "-p", str(server.port), "-n", str(requests), "--csv", *arguments, *command]
+    output = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    return float(output.splitlines()[-1].split('","')[1])
+
+
+def compare(server, arguments, commands, requests):
+    """Medians of requests per second, the commands taking turns."""
+    prefix = pinned(server)
+    results = {name: [] for name in commands}
+    for _ in range(ROUNDS):
+        for name, command in commands.items():
+            results[name].append(benchmark(server, prefix, arguments, *command, requests=requests))
+    return {name: statistics.median(values) for name, values in results.items()}
+
+
+def table(title, header, rows):
+    print(f"\n{title}\n")
+    print("| " + " | ".join(header) + " |")
+    print("| --- |" + " --: |" * (len(header) - 1))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
+
+
+def prepare(server):
+    """Filters and plain keys with the same items: numbers of twelve digits."""
+    call = server.client()
+    call("CF.RESERVE", "engine", ITEMS, "ERROR", 0.001)
+    call("CF.RESERVE", "cuckoo", ITEMS)
+    # Room for all items that are stored while it is measured, nearly all of them new.
+    call("CF.RESERVE", "fresh", 2 * ROUNDS * 1_100_000, "ERROR", 0.001)
+    for begin in range(0, ITEMS, 10_000):
+        items = [f"{number:012d}" for number in range(begin, begin + 10_000, 2)]
+        call("CF.INSERT", "engine", "ITEMS", *items)
+        call("CF.INSERT", "cuckoo", "ITEMS", *items)
+        call("MSET", *[part for item in items for part in (f"key:{item}", "x")])
+
+
+def commands(name, program):
+    server = Server(program)
+    try:
+        prepare(server)
+        rows = []
+        for pipeline, requests in ((1, 100_000), (64, 1_000_000)):
+            arguments = ["-r", str(ITEMS), "-P", str(pipeline), "-c", "50"]
+            reads = compare(server, arguments, {
+                "GET": ["GET", "key:__rand_int__"],
+                "CF.EXISTS, a rate of 0.1 %": ["CF.EXISTS", "engine", "__rand_int__"],
+                "CF.EXISTS, RedisBloom's layout": ["CF.EXISTS", "cuckoo", "__rand_int__"],
+            }, requests)
+            arguments[1] = str(1000 * ITEMS)
+            writes = compare(server, arguments, {
+                "SET": ["SET", "key:__rand_int__", "x"],
+                "CF.ADD, a rate of 0.1 %": ["CF.ADD", "fresh", "__rand_int__"],
+                "CF.ADDNX, a rate of 0.1 %": ["CF.ADDNX", "fresh", "__rand_int__"],
+            }, requests)
+            for base, results in (("GET", reads), ("SET", writes)):
+                for command, rate in results.items():
+                    rows.append([command, pipeline, f"{rate / 1000:.0f}", f"{rate / results[base]:.2f}"])
+        table(f"{name}: thousand requests per second, and beside GET or SET", ["command", "pipeline", "thousand/s", "ratio"], rows)
+    finally:
+        server.remove()
+
+
+def batches(name, program):
+    server = Server(program, "--loadmodule", str(NOOP))
+    try:
+        prepare(server)
+        many = ["__rand_int__"] * 1000
+        results = compare(server, ["-r", str(ITEMS), "-c", "4"], {
+            "nothing": ["NOOP.MEXISTS", "engine", *many],
+            "CF.MEXISTS, a rate of 0.1 %": ["CF.MEXISTS", "engine", *many],
+            "MK.EXISTS": ["MK.EXISTS", "engine", *many],
+            "MK.ADDNX": ["MK.ADDNX", "engine", *many],
+            "CF.MEXISTS, RedisBloom's layout": ["CF.MEXISTS", "cuckoo", *many],
+        }, 5_000)
+        rows = [[command, f"{rate / 1000:.2f}", f"{rate / results['nothing']:.2f}"] for command, rate in results.items()]
+        table(f"{name}: commands of 1,000 items, million items per second", ["command", "million/s", "ratio"], rows)
+    finally:
+        server.remove()
+
+
+def growth(name, program):
+    """Single commands by twenty clients; redis-benchmark's own percentiles, in milliseconds."""
+    total = int(os.environ.get("MALKOHA_GROWTH", "10000000"))
+    server = Server(program)
+    try:
+        prefix = pinned(server)
+        server.client()("CF.RESERVE", "f", 1000, "ERROR", 0.001)
+        rows = []
+        for command in (["SET", "key:__rand_int__", "x"], ["CF.ADD", "f", "__rand_int__"]):
+            line = [*prefix, "redis-benchmark", "-p", str(server.port), "-n", str(total), "-c", "20", "-r", "1000000000",
+                    "--precision", "3", *command]
+            output = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+            percentiles = [(float(share), float(ms)) for share, ms in re.findall(r"([\d.]+)% <= ([\d.]+) milliseconds", output)]
+            at = [next(ms for share, ms in percentiles if share >= wanted) for wanted in (50, 99, 99.9, 100)]
+            rows.append([command[0], *[f"{ms:.3f}" for ms in at]])
+        stored = server.client()("CF.INFO", "f")[7]
+        table(f"{name}: milliseconds while {stored} items are stored one by one", ["command", "p50", "p99", "p99.9", "max"], rows)
+    finally:
+        server.remove()
+
+
+def used(server):
+    text = server.client()("INFO", "memory").decode()
+    return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
+
+
+def memory(name, program):
+    items, rows = 10_000_000, []
+    for label, reserve, command in (
+        ("SET key:item x", None, "SET"),
+        ("rate 0.1 %, planned", ["CF.RESERVE", "f", items, "ERROR", 0.001, "EXPANSION", 0], "CF.INSERT"),
+        ("rate 0.1 %, grown from 1,000", ["CF.RESERVE", "f", 1000, "ERROR", 0.001], "CF.INSERT"),
+        ("RedisBloom's layout, planned", ["CF.RESERVE", "f", items], "CF.INSERT"),
+    ):
+        server = Server(program)
+        try:
+            call, before = server.client(), used(server)
+            if reserve:
+                assert call(*reserve) == "OK"
+            for begin in range(0, items, 10_000):
+                numbers = [f"{number:012d}" for number in range(begin, begin + 10_000)]
+                if command == "SET":
+                    call("MSET", *[part for item in numbers for part in (f"key:{item}", "x")])
+                else:
+                    assert -1 not in call(command, "f", "ITEMS", *numbers)
+            taken = call("MEMORY", "USAGE", "f") if reserve else used(server) - before
+            others = [f"x{number}" for number in range(200_000)]
+            wrong = sum(call("CF.MEXISTS", "f", *others)) / len(others) if reserve else 0
+            rows.append([label, f"{taken / 1e6:.1f}", f"{8 * taken / items:.1f}", f"{100 * wrong:.3f} %"])
+        finally:
+            server.remove()
+    table(f"{name}: ten million items", ["", "MB", "bits an item", "measured rate"], rows)
+
+
+def large(name, program, path):
+    server = Server(program)
+    try:
+        call, data = server.client(), pathlib.Path(path).read_bytes()
+        begin = time.monotonic()
+        for at in range(0, len(data), 16 << 20):
+            assert call("MK.IMPORT", "f", at, len(data), data[at:at + (16 << 20)]) == "OK"
+        imported = time.monotonic() - begin
+        facts = dict(zip(*[iter(call("MK.INFO", "f"))] * 2))
+        begin = time.monotonic()
+        call("BGSAVE")
+        while b"rdb_bgsave_in_progress:1" in call("INFO", "persistence"):
+            time.sleep(0.01)
+        saved = time.monotonic() - begin
+        begin = time.monotonic()
+        server.restart()
+        loaded = time.monotonic() - begin
+        rows = [[facts[b"items"], f"{facts[b'bytes'] / 1e6:.1f}", f"{8 * facts[b'bytes'] / facts[b'items']:.2f}",
+                 f"{imported:.2f}", f"{saved:.2f}", f"{loaded:.2f}"]]
+        table(f"{name}: a large filter", ["items", "MB", "bits an item", "import s", "BGSAVE s", "restart s"], rows)
+    finally:
+        server.remove()
+
+
+def main():
+    chosen, *rest = sys.argv[1:] or ["small"]
+    parts = {"commands": commands, "batches": batches, "growth": growth, "memory": memory, "large": large}
+    small = ["commands", "batches"]
+    for part in [chosen] if chosen in parts else small:
+        for name, program in sorted(binaries().items()):
+            if os.environ.get("MALKOHA_SERVER", name) == name:
+                parts[part](name, program, *rest)
+
+
+main()

@@ -1,0 +1,155 @@
+//! Storing and looking up items.
+
+use super::reserve::{self, Wish};
+use super::{KEY, NOT_FOUND};
+use crate::metrics;
+use crate::redisbloom::Refused;
+use crate::redisbloom::bloom::Hashed;
+use crate::server::{Arguments, Call, Refusal, Reply};
+use crate::values::bloom::BloomValue;
+
+/// Stores items until one is refused; then that refusal is the last outcome. A filter is made first if there is none and
+/// `wish` says how. Replicas get what was stored.
+fn store(
+    call: &mut Call,
+    arguments: &Arguments<'_>,
+    wish: Option<&Wish>,
+    items: &Arguments<'_>,
+) -> Result<Vec<Result<bool, Refusal>>, Refusal> {
+    let mut key = call.write(arguments, KEY);
+    let created = if key.is_missing() { Some(wish.ok_or(NOT_FOUND)?) } else { None };
+    if let Some(wish) = created {
+        wish.put(&mut key)?;
+    }
+    let filter = key.value_mut::<BloomValue>().ok_or(Refusal::WRONG_TYPE)?;
+    let mut outcomes = Vec::with_capacity(items.len());
+    for item in items.iter() {
+        let outcome = filter.insert(Hashed::of(item)).map_err(|refused| match refused {
+            Refused::Full => Refusal::of("ERR non scaling filter is full"),
+            Refused::Memory | Refused::TooLarge => Refusal::of("ERR Insufficient memory"),
+        });
+        let refused = outcome.is_err();
+        outcomes.push(outcome);
+        if refused {
+            break;
+        }
+    }
+    drop(key);
+    if let Some(wish) = created {
+        wish.replicate(call, arguments);
+        call.notify(c"bloom.reserve", arguments, KEY);
+    }
+    replicate(call, arguments, items, &outcomes);
+    Ok(outcomes)
+}
+
+fn replicate(
+    call: &Call,
+    arguments: &Arguments<'_>,
+    items: &Arguments<'_>,
+    outcomes: &[Result<bool, Refusal>],
+) {
+    let stored = outcomes.iter().filter(|outcome| **outcome == Ok(true)).count();
+    let refused = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+    metrics::STORED.add(stored);
+    metrics::REFUSED.add(refused);
+    if stored == 0 {
+        return;
+    }
+    if refused == 0 {
+        call.replicate();
+    } else {
+        // What had no room here must not be stored there, where there may be more memory.
+        let kept = items.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Ok(true));
+        let all: Vec<&[u8]> = std::iter::once(arguments.get(KEY)).chain(kept.map(|(item, _)| item)).collect();
+        call.replicate_as(c"BF.MADD", &all);
+    }
+    call.notify(c"bloom.add", arguments, KEY);
+}
+
+/// One answer for each item up to the first that was refused.
+fn answers(outcomes: Vec<Result<bool, Refusal>>) -> Reply {
+    let answer = |outcome: Result<bool, Refusal>| outcome.map_or_else(Reply::Error, Reply::Bool);
+    Reply::Array(outcomes.into_iter().map(answer).collect())
+}
+
+/// `BF.ADD key item`
+pub(super) fn add(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    arguments.exactly(3)?;
+    let outcomes = store(call, &arguments, Some(&Wish::by_settings()), &arguments.from(2))?;
+    outcomes.into_iter().next().ok_or(Refusal::Arity)?.map(Reply::Bool)
+}
+
+/// `BF.MADD key item [item ...]`
+pub(super) fn madd(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    arguments.at_least(3)?;
+    store(call, &arguments, Some(&Wish::by_settings()), &arguments.from(2)).map(answers)
+}
+
+/// `BF.INSERT key [CAPACITY c] [ERROR e] [EXPANSION x] [NOCREATE] [NONSCALING] ITEMS item [item ...]`
+pub(super) fn insert(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    arguments.at_least(4)?;
+    let (wish, first) = insert_options(&arguments)?;
+    let items = arguments.from(first);
+    if items.is_empty() {
+        return Err(Refusal::Arity);
+    }
+    store(call, &arguments, wish.as_ref(), &items).map(answers)
+}
+
+/// How to make a filter, unless it must not be made, and where the items begin. Like RedisBloom, only the first letters
+/// of an option are looked at, as many as are needed to tell them apart.
+fn insert_options(arguments: &Arguments<'_>) -> Result<(Option<Wish>, usize), Refusal> {
+    let mut wish = Wish::by_settings();
+    let (mut create, mut fixed, mut chosen) = (true, false, None);
+    let mut index = 2;
+    while index < arguments.len() {
+        let name = arguments.get(index).to_ascii_lowercase();
+        match name.first() {
+            Some(b'i') => {
+                wish.expansion = reserve::growth(chosen, fixed)?;
+                return Ok((create.then_some(wish), index + 1));
+            }
+            Some(b'n') if name.starts_with(b"non") => fixed = true,
+            Some(b'n') => create = false,
+            Some(b'c' | b'e') => {
+                index += 1;
+                if index == arguments.len() {
+                    return Err(Refusal::Arity);
+                }
+                let value = arguments.get(index);
+                match (name[0], name.get(1)) {
+                    (b'c', _) => wish.capacity = reserve::capacity(value, "Bad capacity")?,
+                    (_, Some(b'x')) => chosen = Some(reserve::expansion(value, "Bad expansion")?),
+                    _ => wish.error = reserve::rate(value, "Bad error rate")?,
+                }
+            }
+            _ => return Err(Refusal::of("Unknown argument received")),
+        }
+        index += 1;
+    }
+    Err(Refusal::Arity)
+}
+
+/// Looks items up. A key that is missing or holds something else has none of them, as in RedisBloom.
+fn look_up(call: &Call, arguments: &Arguments<'_>) -> Vec<bool> {
+    let items = arguments.from(2);
+    metrics::LOOKED_UP.add(items.len());
+    let key = call.read(arguments, KEY);
+    match key.value::<BloomValue>() {
+        Some(filter) => items.iter().map(|item| filter.contains(Hashed::of(item))).collect(),
+        None => vec![false; items.len()],
+    }
+}
+
+/// `BF.EXISTS key item`
+pub(super) fn exists(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    arguments.exactly(3)?;
+    Ok(Reply::Bool(look_up(call, &arguments)[0]))
+}
+
+/// `BF.MEXISTS key item [item ...]`
+pub(super) fn mexists(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    arguments.at_least(3)?;
+    Ok(Reply::Bools(look_up(call, &arguments)))
+}

@@ -1,0 +1,123 @@
+//! Storing, looking up and removing items.
+
+use malkoha::{Full, Inserted};
+
+use super::{KEY, held, held_mut};
+use crate::metrics;
+use crate::server::{Arguments, Call, KeyMut, Refusal, Reply};
+use crate::values::engine::{Body, EngineValue, Which};
+
+/// An item that had no room.
+pub(super) const FULL: Refusal = Refusal::of("ERR the filter is full");
+
+const STORED: Result<Inserted, Full> = Ok(Inserted::Stored);
+
+/// Tells a window of seconds the time, before items are stored; returns the time if replicas must be told too. A command
+/// that repeats what was done elsewhere brings the time with it.
+fn tell_time(key: &mut KeyMut<'_>) -> Option<u64> {
+    let by_clock =
+        |filter: &EngineValue| matches!(filter.body(), Body::Window(window) if window.ticks().is_some());
+    if !key.value::<EngineValue>().is_some_and(by_clock) || key.call().is_repeated() {
+        return None;
+    }
+    let now = key.call().milliseconds() / 1000;
+    let filter = key.value_mut::<EngineValue>()?;
+    filter.advance(now).then_some(now)
+}
+
+/// Stores items. Replicas get what was stored.
+fn store(call: &mut Call, arguments: &Arguments<'_>, which: Which) -> Result<Reply, Refusal> {
+    arguments.at_least(3)?;
+    let mut key = call.write(arguments, KEY);
+    // Items that cannot be keys of this filter are refused before anything changes.
+    let keys = held_mut(&mut key)?.hashes(arguments.from(2).iter())?;
+    let time = tell_time(&mut key);
+    let outcomes = held_mut(&mut key)?.insert(&keys, which)?;
+    drop(key);
+    if let Some(time) = time {
+        call.replicate_as(c"MK.ADVANCE", &[arguments.get(KEY), time.to_string().as_bytes()]);
+    }
+    let stored = outcomes.iter().filter(|outcome| **outcome == STORED).count();
+    let refused = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+    metrics::STORED.add(stored);
+    metrics::REFUSED.add(refused);
+    if stored > 0 {
+        replicate(call, arguments, &outcomes, which);
+        call.notify(c"malkoha.add", arguments, KEY);
+    }
+    if refused == 0 {
+        return Ok(Reply::Bools(outcomes.into_iter().map(|outcome| outcome == STORED).collect()));
+    }
+    let answer = |outcome: Result<_, _>| {
+        outcome.map_or(Reply::Error(FULL), |inserted| Reply::Bool(inserted == Inserted::Stored))
+    };
+    Ok(Reply::Array(outcomes.into_iter().map(answer).collect()))
+}
+
+/// Sends the command on, without items that had no room here: elsewhere there may be more memory.
+fn replicate(call: &Call, arguments: &Arguments<'_>, outcomes: &[Result<Inserted, Full>], which: Which) {
+    if outcomes.iter().all(Result::is_ok) {
+        call.replicate();
+        return;
+    }
+    let kept = arguments.from(2).iter().zip(outcomes).filter(|(_, outcome)| **outcome == STORED);
+    let all: Vec<&[u8]> = std::iter::once(arguments.get(KEY)).chain(kept.map(|(item, _)| item)).collect();
+    call.replicate_as(if which == Which::All { c"MK.ADD" } else { c"MK.ADDNX" }, &all);
+}
+
+/// `MK.ADD key item [item ...]`
+pub(super) fn add(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    store(call, &arguments, Which::All)
+}
+
+/// `MK.ADDNX key item [item ...]`
+pub(super) fn add_nx(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    store(call, &arguments, Which::New)
+}
+
+/// `MK.EXISTS key item [item ...]`
+pub(super) fn exists(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    arguments.at_least(3)?;
+    let items = arguments.from(2);
+    let key = call.read(&arguments, KEY);
+    let filter = held(&key)?;
+    let found = filter.contains(&filter.hashes(items.iter())?)?;
+    metrics::LOOKED_UP.add(items.len());
+    Ok(Reply::Bools(found))
+}
+
+/// `MK.COUNT key item [item ...]`
+pub(super) fn count(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    arguments.at_least(3)?;
+    let items = arguments.from(2);
+    let key = call.read(&arguments, KEY);
+    let filter = held(&key)?;
+    let counts = filter.filter()?.count_slice(&filter.hashes(items.iter())?)?;
+    metrics::LOOKED_UP.add(items.len());
+    Ok(Reply::Integers(counts.into_iter().map(i64::from).collect()))
+}
+
+/// `MK.DEL key item [item ...]`
+pub(super) fn del(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
+    arguments.at_least(3)?;
+    let mut key = call.write(&arguments, KEY);
+    let filter = held_mut(&mut key)?;
+    let keys = filter.hashes(arguments.from(2).iter())?;
+    let mut removed = Vec::with_capacity(keys.len());
+    filter.change_filter(|filter| {
+        keys.iter().try_for_each(|key| filter.remove(key).map(|found| removed.push(found)))
+    })??;
+    drop(key);
+    removals(call, &arguments, &removed);
+    Ok(Reply::Bools(removed))
+}
+
+/// Tells the world about removals.
+pub(super) fn removals(call: &Call, arguments: &Arguments<'_>, removed: &[bool]) {
+    let count = removed.iter().filter(|removed| **removed).count();
+    if count > 0 {
+        metrics::REMOVED.add(count);
+        call.replicate();
+        call.notify(c"malkoha.del", arguments, KEY);
+    }
+}

@@ -1,0 +1,51 @@
+//! Facts about filters of the engine, for `CF.STATS` and `MK.INFO`.
+
+use crate::server::{Refusal, Reply};
+use crate::values::engine::{Body, EngineValue};
+
+/// Facts by name.
+pub(crate) fn engine(filter: &EngineValue) -> Result<Vec<(&'static str, Reply)>, Refusal> {
+    let text = |text: String| Reply::Bytes(text.into_bytes());
+    if let Body::Partial(partial) = filter.body() {
+        return Ok(vec![
+            ("layout", text("partial".to_owned())),
+            ("bytes imported", partial.bytes.len().into()),
+            ("bytes of all", partial.total.into()),
+        ]);
+    }
+    let stats = filter.stats()?;
+    let mut facts = vec![("layout", text("malkoha".to_owned()))];
+    match filter.body() {
+        Body::Filter(filter) => {
+            let geometry = filter.geometry();
+            facts.push(("kind", text(geometry.kind().to_string())));
+            facts.push(("planned items", geometry.keys().into()));
+            facts.push(("value bits", u64::from(geometry.value_bits()).into()));
+            facts.push(("key format", text(geometry.key_format().to_string())));
+            facts.push(("seed", text(geometry.seed().to_string())));
+        }
+        Body::Window(window) => {
+            let (unit, length) = window.ticks().map_or(("items", window.keys()), |ticks| ("seconds", ticks));
+            facts.push(("window", length.into()));
+            facts.push(("window of", text(unit.to_owned())));
+            facts.push(("generations", window.generations().len().into()));
+            facts.push(("key format", text(window.key_format().to_string())));
+            facts.push(("seed", text(window.hasher().seed().to_string())));
+        }
+        Body::Partial(_) => {}
+    }
+    facts.extend([
+        ("items", stats.items.into()),
+        ("slots", stats.slots.into()),
+        ("load", Reply::Double(stats.load)),
+        ("promised rate", Reply::Double(stats.promised_rate)),
+        ("predicted rate", Reply::Double(stats.predicted_rate)),
+        ("bytes", stats.memory_bytes.into()),
+        ("grows", Reply::Bool(stats.grows)),
+        ("head room", stats.head_room.into()),
+        ("level", text(stats.level.to_string())),
+        ("tables", stats.links.len().max(1).into()),
+        ("refused", stats.insert_failures.into()),
+    ]);
+    Ok(facts)
+}

@@ -1,0 +1,290 @@
+//! Filters of the engine: any rate, any capacity; they grow, merge, forget and carry values.
+
+use core::cell::RefCell;
+use std::io::Write;
+
+use malkoha::{Error, Filter, Full, Generations, Inserted, KeyFormat, KeyHash, KeyHasher, Stats};
+
+use super::{items, transfer};
+use crate::metrics::{self, Counted};
+use crate::server::{Refusal, memory};
+
+/// A filter of the engine that a key holds.
+pub struct EngineValue {
+    body: Body,
+    /// The memory of the body that came from the server's allocator. Large tables may be mapped instead.
+    allocated: isize,
+    /// The second in which the window was last told the time by a command of this server.
+    told: u64,
+    /// The bytes that are being exported, as they were when the export began.
+    export: RefCell<Option<Vec<u8>>>,
+    _counted: Counted,
+}
+
+/// What a value is.
+pub enum Body {
+    /// A filter.
+    Filter(Filter),
+    /// A sliding window.
+    Window(Generations),
+    /// The first bytes of a filter that is being imported.
+    Partial(Partial),
+}
+
+/// The first bytes of a filter that is being imported.
+pub struct Partial {
+    /// What has come so far.
+    pub bytes: Vec<u8>,
+    /// How many bytes there will be; 0 if the last chunk will be marked instead.
+    pub total: u64,
+}
+
+/// A filter that is only partly there answers nothing.
+const PARTIAL: Refusal = Refusal::of("ERR the filter is still being imported");
+/// What sliding windows cannot do.
+const WINDOW: Refusal = Refusal::of("ERR a sliding window forgets by itself; it cannot do this");
+
+impl EngineValue {
+    /// A value with the body that `make` makes.
+    pub fn made<E>(make: impl FnOnce() -> Result<Body, E>) -> Result<Self, E> {
+        let (body, allocated) = memory::measured(make);
+        let (export, counted) = (RefCell::new(None), Counted::new(&metrics::ENGINE));
+        Ok(Self { body: body?, allocated, told: 0, export, _counted: counted })
+    }
+
+    /// The first bytes of a filter that is being imported.
+    #[must_use]
+    pub fn partial(bytes: Vec<u8>, total: u64) -> Self {
+        let allocated = memory::allocated_vec(&bytes).cast_signed();
+        let (export, counted) = (RefCell::new(None), Counted::new(&metrics::ENGINE));
+        Self { body: Body::Partial(Partial { bytes, total }), allocated, told: 0, export, _counted: counted }
+    }
+
+    /// The value with the time that another was told.
+    pub(super) fn told_like(self, other: &Self) -> Self {
+        Self { told: other.told, ..self }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Changes it. `work` should return nothing that it has allocated: that would be counted as memory of the value.
+    fn change<R>(&mut self, work: impl FnOnce(&mut Body) -> R) -> R {
+        let (result, difference) = memory::measured(|| work(&mut self.body));
+        self.allocated += difference;
+        result
+    }
+
+    /// All its memory: what the server has counted for it or, if large tables are mapped, what the engine says.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let allocated = usize::try_from(self.allocated).unwrap_or(0);
+        let told = match &self.body {
+            // Statistics of a Bloom filter read its whole table; its layout says as much of its memory.
+            Body::Filter(filter) if !filter.geometry().is_growing() => filter.geometry().bytes(),
+            _ => self.stats().map_or(0, |stats| stats.memory_bytes),
+        };
+        let export = self.export.borrow().as_ref().map_or(0, memory::allocated_vec);
+        allocated.max(usize::try_from(told).unwrap_or(usize::MAX)).saturating_add(export)
+    }
+
+    /// The filter, unless it is something else.
+    pub fn filter(&self) -> Result<&Filter, Refusal> {
+        match &self.body {
+            Body::Filter(filter) => Ok(filter),
+            Body::Window(_) => Err(WINDOW),
+            Body::Partial(_) => Err(PARTIAL),
+        }
+    }
+
+    /// Changes the filter, unless it is something else, as `change` does.
+    pub fn change_filter<R>(&mut self, work: impl FnOnce(&mut Filter) -> R) -> Result<R, Refusal> {
+        self.change(|body| match body {
+            Body::Filter(filter) => Ok(work(filter)),
+            Body::Window(_) => Err(WINDOW),
+            Body::Partial(_) => Err(PARTIAL),
+        })
+    }
+
+    fn hashing(&self) -> Result<(&KeyHasher, KeyFormat), Refusal> {
+        match &self.body {
+            Body::Filter(filter) => Ok((filter.hasher(), filter.geometry().key_format())),
+            Body::Window(window) => Ok((window.hasher(), window.key_format())),
+            Body::Partial(_) => Err(PARTIAL),
+        }
+    }
+
+    /// The hash of one item.
+    pub fn hash(&self, item: &[u8]) -> Result<KeyHash, Refusal> {
+        let (hasher, format) = self.hashing()?;
+        items::hash(hasher, format, item)
+    }
+
+    /// The hashes of items.
+    pub fn hashes<'a>(&self, all: impl Iterator<Item = &'a [u8]>) -> Result<Vec<KeyHash>, Refusal> {
+        let (hasher, format) = self.hashing()?;
+        all.map(|item| items::hash(hasher, format, item)).collect()
+    }
+
+    /// Stores keys, all of them or only those that are not found.
+    pub fn insert(&mut self, keys: &[KeyHash], which: Which) -> Result<Vec<Result<Inserted, Full>>, Refusal> {
+        let mut outcomes = Vec::with_capacity(keys.len());
+        self.change(|body| {
+            for key in keys {
+                outcomes.push(match (&mut *body, which) {
+                    (Body::Filter(filter), Which::All) => filter.insert(key).map(|()| Inserted::Stored),
+                    (Body::Filter(filter), Which::New) => filter.insert_unique(key),
+                    (Body::Window(window), Which::All) => window.insert(key).map(|()| Inserted::Stored),
+                    (Body::Window(window), Which::New) => window.insert_unique(key),
+                    (Body::Partial(_), _) => return Err(PARTIAL),
+                });
+            }
+            Ok(())
+        })?;
+        Ok(outcomes)
+    }
+
+    /// Whether each of these keys may be there.
+    pub fn contains(&self, keys: &[KeyHash]) -> Result<Vec<bool>, Refusal> {
+        match &self.body {
+            Body::Filter(filter) if keys.len() == 1 => Ok(vec![filter.contains(&keys[0])]),
+            Body::Filter(filter) => Ok(filter.contains_slice(keys)),
+            Body::Window(window) => Ok(window.contains_slice(keys)),
+            Body::Partial(_) => Err(PARTIAL),
+        }
+    }
+
+    /// Tells a window of seconds the time. Returns whether it may have changed.
+    pub fn advance(&mut self, second: u64) -> bool {
+        if second <= self.told {
+            return false;
+        }
+        self.told = second;
+        self.change(|body| match body {
+            Body::Window(window) if window.ticks().is_some() => {
+                window.advance(second);
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// Facts of this moment.
+    pub fn stats(&self) -> Result<Stats, Refusal> {
+        match &self.body {
+            Body::Filter(filter) => Ok(filter.stats()),
+            Body::Window(window) => Ok(window.stats()),
+            Body::Partial(_) => Err(PARTIAL),
+        }
+    }
+
+    /// Bytes as docs/FORMAT.md has them.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Refusal> {
+        match &self.body {
+            Body::Filter(filter) => Ok(filter.to_bytes()?),
+            Body::Window(window) => Ok(window.to_bytes()?),
+            Body::Partial(_) => Err(PARTIAL),
+        }
+    }
+
+    /// The chunk of an export that begins at byte `offset`, and the number of bytes of the whole. At 0 the filter is
+    /// written down as it is now; the following chunks are of that, whatever happens to the filter. `None` if the offset
+    /// is no begin of a chunk of it.
+    pub fn export(&self, offset: u64) -> Result<Option<(Vec<u8>, u64)>, Refusal> {
+        let mut export = self.export.borrow_mut();
+        if offset == 0 {
+            *export = None;
+            *export = Some(self.to_bytes()?);
+        }
+        let Some(bytes) = &*export else { return Ok(None) };
+        let total = bytes.len() as u64;
+        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or(&[]);
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let chunk = rest[..rest.len().min(transfer::CHUNK_BYTES)].to_vec();
+        if chunk.len() == rest.len() {
+            *export = None;
+        }
+        Ok(Some((chunk, total)))
+    }
+
+    /// Adds the next bytes to a filter that is being imported, which begin at byte `begin` of it. After the last ones it
+    /// is verified as a whole, and served from then on. If anything is refused, nothing has changed.
+    pub fn import(&mut self, begin: u64, bytes: &[u8], total: u64, last: bool) -> Result<(), Refusal> {
+        let Body::Partial(partial) = &self.body else {
+            return Err(Refusal::of("ERR the filter is complete; import into a key that does not exist"));
+        };
+        if begin != partial.bytes.len() as u64 || total != partial.total {
+            let (have, of) = (partial.bytes.len(), partial.total);
+            return Err(
+                format!("ERR the chunk does not follow: {have} bytes have been imported, of {of}").into()
+            );
+        }
+        self.change(|body| {
+            let Body::Partial(partial) = body else { unreachable!("seen above") };
+            partial.bytes.try_reserve(bytes.len()).ok()?;
+            partial.bytes.extend_from_slice(bytes);
+            Some(())
+        })
+        .ok_or(Refusal::of("ERR Insufficient memory"))?;
+        if last {
+            self.complete(bytes.len())?;
+        }
+        Ok(())
+    }
+
+    /// Turns the bytes of a partial filter into the filter; if they are damaged, takes the last `taken` off again.
+    fn complete(&mut self, taken: usize) -> Result<(), Refusal> {
+        let Body::Partial(partial) = &mut self.body else { unreachable!("only called for partial filters") };
+        match Self::from_bytes(&partial.bytes) {
+            Ok(whole) => *self = whole,
+            Err(error) => {
+                partial.bytes.truncate(partial.bytes.len() - taken);
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes these bytes, or as much of them as there is, to something that does not fail.
+    pub(super) fn write(&self, out: &mut dyn Write) {
+        let written = match &self.body {
+            Body::Filter(filter) => filter.write_to(out).is_ok(),
+            Body::Window(window) => window.to_bytes().is_ok_and(|bytes| out.write_all(&bytes).is_ok()),
+            Body::Partial(partial) => out.write_all(&partial.bytes).is_ok(),
+        };
+        debug_assert!(written, "streams of the server keep their errors to themselves");
+    }
+
+    /// The filter or window that bytes hold, all of which are verified.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        Self::made(|| match Filter::from_bytes(bytes) {
+            Ok(filter) => Ok(Body::Filter(filter)),
+            // If the bytes are those of a window, damaged or not, the second attempt knows.
+            Err(error) => match Generations::from_bytes(bytes) {
+                Ok(window) => Ok(Body::Window(window)),
+                Err(Error::Form { .. }) => Err(error),
+                Err(other) => Err(other),
+            },
+        })
+    }
+}
+
+/// Which of several keys are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// Those that are not found.
+    New,
+}
+
+/// Whether bytes begin like those of a filter.
+#[must_use]
+pub fn has_magic(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x89malkoha")
+}

@@ -1,0 +1,72 @@
+//! Filters of the engine in chunks, as commands carry them.
+//!
+//! `MK.EXPORT` and `MK.IMPORT` say at which byte a chunk begins and how many bytes there are in all. `CF.SCANDUMP` and
+//! `CF.LOADCHUNK` have one number for this, as RedisBloom's filters do: one more than the byte at which the chunk ends.
+//! For the last chunk [`LAST`] is added to it.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::server::stream::Rewriter;
+
+/// The most bytes of a chunk.
+pub const CHUNK_BYTES: usize = 16 << 20;
+
+/// Marks the position after the last chunk.
+pub const LAST: u64 = 1 << 62;
+
+/// The position of `CF.SCANDUMP` and `CF.LOADCHUNK` for a chunk that ends before byte `end` of `total`.
+#[must_use]
+pub fn position(end: u64, total: u64) -> u64 {
+    end + 1 + if end == total { LAST } else { 0 }
+}
+
+/// Whether `MK.IMPORT` is there to load rewritten filters; otherwise `CF.LOADCHUNK` is.
+pub static HAS_IMPORT: AtomicBool = AtomicBool::new(true);
+
+/// Writes bytes as commands, a chunk each.
+pub(super) struct Emitter<'a> {
+    to: &'a mut Rewriter,
+    total: u64,
+    sent: u64,
+    chunk: Vec<u8>,
+}
+
+impl<'a> Emitter<'a> {
+    pub(super) fn new(to: &'a mut Rewriter, total: u64) -> Self {
+        Self { to, total, sent: 0, chunk: Vec::new() }
+    }
+
+    /// Writes what is left.
+    pub(super) fn end(mut self) {
+        if !self.chunk.is_empty() {
+            self.emit();
+        }
+    }
+
+    fn emit(&mut self) {
+        let begin = self.sent;
+        self.sent += self.chunk.len() as u64;
+        if HAS_IMPORT.load(Ordering::Relaxed) {
+            self.to.part(c"MK.IMPORT", begin, self.total, &self.chunk);
+        } else {
+            self.to.chunk(c"CF.LOADCHUNK", position(self.sent, self.total), &self.chunk);
+        }
+        self.chunk.clear();
+    }
+}
+
+impl Write for Emitter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(CHUNK_BYTES - self.chunk.len());
+        self.chunk.extend_from_slice(&bytes[..taken]);
+        if self.chunk.len() == CHUNK_BYTES {
+            self.emit();
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

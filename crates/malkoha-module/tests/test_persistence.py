@@ -1,0 +1,226 @@
+"""Filters after restarts, in copies, on replicas, and under memory limits."""
+
+import time
+
+KEYS = ["cf", "empty", "bf", "fixed", "engine", "grown", "values", "keys", "seconds", "partial"]
+
+
+def fill(call):
+    """One filter of every sort."""
+    call("CF.RESERVE", "cf", 64, "EXPANSION", 2)
+    call("CF.INSERT", "cf", "ITEMS", *range(1000))
+    for number in range(50):
+        call("CF.DEL", "cf", number)
+    call("CF.RESERVE", "empty", 5000)
+    call("BF.MADD", "bf", *range(1000))
+    call("BF.RESERVE", "fixed", 0.01, 2000, "NONSCALING")
+    call("BF.MADD", "fixed", *range(1000))
+    call("CF.RESERVE", "engine", 2000, "ERROR", 0.001, "EXPANSION", 0)
+    call("CF.INSERT", "engine", "ITEMS", *range(1000))
+    call("MK.RESERVE", "grown", 0.01, "CAPACITY", 10)
+    call("MK.ADD", "grown", *range(1000))
+    call("MK.RESERVE", "values", 0.0001, "CAPACITY", 2000, "FIXED", "VALUES", 5)
+    call("MK.SET", "values", *[part for number in range(1000) for part in (number, number % 32)])
+    call("MK.RESERVE", "keys", 0.01, "WINDOW", "KEYS", 1000)
+    call("MK.ADDNX", "keys", *range(1000))
+    call("MK.RESERVE", "seconds", 0.01, "WINDOW", "SECONDS", 1000)
+    call("MK.ADDNX", "seconds", *range(1000))
+    total, data = call("MK.EXPORT", "engine", 0)
+    assert call("MK.IMPORT", "partial", 0, total, data[:1000]) == "OK"
+    return contents(call)
+
+
+def contents(call):
+    """Everything that is known of all filters."""
+    return {key: call("DUMP", key) for key in KEYS}
+
+
+def check(call, before):
+    assert contents(call) == before
+    assert call("CF.MEXISTS", "cf", *range(50, 1000)) == [1] * 950
+    assert call("BF.MEXISTS", "bf", *range(1000)) == [1] * 1000
+    for key in ("engine", "grown", "keys", "seconds"):
+        assert call("MK.EXISTS", key, *range(1000)) == [1] * 1000 or key == "keys"
+    assert all(number % 32 in values for number, values in enumerate(call("MK.GET", "values", *range(1000))))
+    assert call("MK.EXISTS", "partial", "x") == "ERR the filter is still being imported"
+
+
+def test_a_restart_from_rdb(start):
+    server = start()
+    before = fill(server.client())
+    assert server.client()("SAVE") == "OK"
+    server.restart()
+    check(server.client(), before)
+
+
+def test_a_restart_from_aof(start):
+    server = start("--appendonly", "yes")
+    before = fill(server.client())
+    server.restart()
+    check(server.client(), before)
+
+
+def rewrite(call):
+    call("BGREWRITEAOF")
+    while b"aof_rewrite_in_progress:1" in call("INFO", "persistence"):
+        time.sleep(0.02)
+    assert b"aof_last_bgrewrite_status:ok" in call("INFO", "persistence")
+
+
+def test_a_restart_from_a_rewritten_aof(start):
+    for preamble in ("no", "yes"):
+        server = start("--appendonly", "yes", "--aof-use-rdb-preamble", preamble)
+        before = fill(server.client())
+        rewrite(server.client())
+        server.client()("CF.ADD", "new", "x")
+        server.restart()
+        check(server.client(), before)
+        assert server.client()("CF.EXISTS", "new", "x") == 1
+
+
+def test_a_rewritten_aof_with_only_cf(start):
+    server = start("--appendonly", "yes", "--aof-use-rdb-preamble", "no", module=["only", "cf"])
+    call = server.client()
+    call("CF.RESERVE", "f", 1000, "ERROR", 0.001)
+    call("CF.INSERT", "f", "ITEMS", *range(5000))
+    before = call("DUMP", "f")
+    rewrite(call)
+    server.restart()
+    assert server.client()("DUMP", "f") == before
+
+
+def test_debug_reload_and_digest(start):
+    server = start()
+    call = server.client()
+    before = fill(call)
+    digests = [call("DEBUG", "DIGEST-VALUE", key) for key in KEYS]
+    assert call("DEBUG", "RELOAD") == "OK"
+    check(call, before)
+    assert [call("DEBUG", "DIGEST-VALUE", key) for key in KEYS] == digests
+
+
+def test_copy_dump_restore_and_unlink(call):
+    before = fill(call)
+    for key in KEYS:
+        assert call("COPY", key, f"{key} copy") == 1
+        assert call("DUMP", f"{key} copy") == before[key]
+        assert call("RESTORE", f"{key} again", 0, before[key]) == "OK"
+        assert call("DUMP", f"{key} again") == before[key]
+    call("CF.ADD", "cf copy", "new")
+    assert call("DUMP", "cf") == before["cf"], "a copy is separate"
+    assert call("UNLINK", *KEYS) == len(KEYS)
+
+
+def follow(master, replica):
+    call = replica.client()
+    call("REPLICAOF", "127.0.0.1", master.port)
+    while b"master_link_status:up" not in call("INFO", "replication"):
+        time.sleep(0.05)
+    return call
+
+
+def in_step(master, replica):
+    while True:
+        texts = [call("INFO", "replication").decode() for call in (master, replica)]
+        offsets = [next(line for line in text.splitlines() if line.startswith("master_repl_offset")) for text in texts]
+        if offsets[0] == offsets[1]:
+            return
+        time.sleep(0.02)
+
+
+def test_a_replica_agrees_byte_for_byte(start):
+    """Also where its settings are different, for filters made before and after it began to follow."""
+    master = start()
+    replica = start(module=["cf-bucket-size", "4", "cf-initial-size", "128", "cf-max-expansions", "2", "cf-expansion-factor",
+                            "2", "bf-initial-size", "7", "bf-error-rate", "0.2", "seed", "99", "cf-error-rate", "0.5"])
+    call = master.client()
+    fill(call)
+    copy = follow(master, replica)
+    call("CONFIG", "SET", "malkoha.seed", "12345")
+    for step in range(40):
+        call("CF.ADD", "made on the way", step)
+        call("CF.INSERT", "also", "CAPACITY", 50, "ITEMS", *range(20 * step, 20 * step + 20))
+        call("CF.INSERTNX", "also", "ITEMS", *range(20 * step, 20 * step + 30))
+        call("CF.DEL", "also", step)
+        call("BF.ADD", "bloom on the way", step)
+        call("BF.INSERT", "bloom", "CAPACITY", 10, "ERROR", 0.1, "ITEMS", *range(20 * step, 20 * step + 20))
+        call("MK.ADDNX", "keys", *range(30 * step, 30 * step + 40))
+        call("MK.ADDNX", "seconds", *range(30 * step, 30 * step + 40))
+        call("MK.ADD", "grown", *range(30 * step, 30 * step + 40))
+        call("MK.SET", "values", f"new {step}", step % 32)
+        call("MK.UNSET", "values", step, step % 32)
+    call("CF.COMPACT", "also")
+    call("CF.RESERVE", "full", 8, "EXPANSION", 0)
+    call("CF.INSERT", "full", "ITEMS", *range(50))
+    call("BF.RESERVE", "bloom full", 0.1, 20, "NONSCALING")
+    call("BF.MADD", "bloom full", *range(50))
+    call("CF.RESERVE", "engine full", 20, "ERROR", 0.1, "EXPANSION", 0)
+    call("CF.INSERT", "engine full", "ITEMS", *range(500))
+    call("MK.RESERVE", "mine", 0.01)
+    call("MK.ADD", "mine", *range(100))
+    call("MK.MERGE", "merged", "engine", "engine")
+    position = 0
+    while True:
+        position, chunk = call("CF.SCANDUMP", "cf", position)
+        if position == 0:
+            break
+        call("CF.LOADCHUNK", "loaded", position, chunk)
+    in_step(call, copy)
+    names = call("KEYS", "*")
+    assert sorted(names) == sorted(copy("KEYS", "*")) and len(names) > 17
+    for name in names:
+        assert copy("DUMP", name) == call("DUMP", name), name
+    assert copy("CF.ADD", "cf", "x").startswith("READONLY")
+
+
+def test_what_a_replica_gets_it_also_restarts_with(start):
+    master, replica = start(), start("--appendonly", "yes")
+    copy = follow(master, replica)
+    before = fill(master.client())
+    in_step(master.client(), copy)
+    replica.restart()
+    assert contents(replica.client()) == before, "from its own append-only file, without the master"
+
+
+def used_memory(call):
+    text = call("INFO", "memory").decode()
+    return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
+
+
+def test_memory_is_counted(start):
+    server = start("--lazyfree-lazy-user-flush", "no")
+    call = server.client()
+
+    def fill():
+        for number in range(100):
+            call("CF.RESERVE", f"cf {number}", 60_000)
+            call("BF.RESERVE", f"bf {number}", 0.01, 50_000)
+            call("MK.RESERVE", f"mk {number}", 0.001, "CAPACITY", 40_000, "FIXED")
+            call("MK.RESERVE", f"grows {number}", 0.001, "CAPACITY", 10)
+            call("MK.ADD", f"grows {number}", *range(2000))
+
+    # Once before anything is measured, so that the server's own tables and buffers have grown.
+    fill()
+    call("FLUSHALL", "SYNC")
+    empty = used_memory(call)
+    fill()
+    told = sum(call("MEMORY", "USAGE", key, "SAMPLES", 0) for key in call("KEYS", "*"))
+    counted = used_memory(call) - empty
+    assert abs(told - counted) < 0.005 * counted, (told, counted)
+    call("FLUSHALL", "SYNC")
+    assert used_memory(call) - empty < 0.005 * counted, "and given back"
+
+
+def test_a_memory_limit(start):
+    server = start("--maxmemory", "20mb")
+    call = server.client()
+    assert call("CF.RESERVE", "f", 1 << 30).startswith("ERR Insufficient memory")
+    assert call("BF.RESERVE", "f", 0.001, 1 << 30).startswith("ERR Insufficient memory")
+    assert call("CF.RESERVE", "f", 1 << 30, "ERROR", 0.001).startswith("ERR Insufficient memory")
+    number = 0
+    while call("CF.RESERVE", number, 1 << 20) == "OK":
+        number += 1
+    assert 5 < number < 40
+    assert call("CF.ADD", "0", "x").startswith("OOM")
+    assert call("CF.EXISTS", "0", "x") == 0, "reading still works"
+    assert call("CF.DEL", "0", "x") == 0, "and removing"
