@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use malkoha::{Filter, Spec};
+use malkoha::Spec;
 
-use super::{Course, Results, check, measured_rate};
+use super::{Course, Results, check, measured_rate, one_by_one};
 use crate::measure;
 
 /// Merges filters whose sizes are evenly spread over the orders of magnitude. Each has its share of the rate.
@@ -17,7 +17,7 @@ pub(super) fn measure(course: &Course, results: &mut Results) -> Result<(), Box<
     for (number, size) in (1..).zip(&sizes) {
         eprintln!("merge: filter {number} of {}", sizes.len());
         let (mine, others) = rest.split_at(usize::try_from(*size)?);
-        parts.push(grown(&part, mine)?);
+        parts.push(one_by_one(&part, mine)?);
         rest = others;
     }
     // The largest takes the others.
@@ -25,7 +25,7 @@ pub(super) fn measure(course: &Course, results: &mut Results) -> Result<(), Box<
     let (merging, merged) = measure::time(|| parts.iter().try_for_each(|part| all.merge(part)));
     merged?;
     check(&all, &keys)?;
-    let (inserting, again) = measure::time(|| grown(&Spec::rate(course.rate), &keys));
+    let (inserting, again) = measure::time(|| one_by_one(&Spec::rate(course.rate), &keys));
     let again = again?;
     let (bulk, built) = measure::time(|| Spec::rate(course.rate).build_from(&keys));
     built?;
@@ -41,14 +41,6 @@ pub(super) fn measure(course: &Course, results: &mut Results) -> Result<(), Box<
     push("bits", 8.0 * stats.memory_bytes as f64 / total as f64);
     push("bits inserting again", 8.0 * again.stats().memory_bytes as f64 / total as f64);
     Ok(())
-}
-
-fn grown(spec: &Spec, keys: &[u64]) -> Result<Filter, Box<dyn Error>> {
-    let mut filter = spec.build()?;
-    for key in keys {
-        filter.insert(key)?;
-    }
-    Ok(filter)
 }
 
 /// The keys of every filter, ascending.

@@ -16,7 +16,7 @@ mod speed;
 
 use std::error::Error;
 
-use malkoha::Filter;
+use malkoha::{Filter, Spec};
 
 use crate::cli::GrowthArgs;
 use crate::memory::use_pages;
@@ -85,6 +85,15 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<Table, Box<dyn Error>> {
     }
     merge::measure(&course, &mut results)?;
     Ok(results.0)
+}
+
+/// A filter that took its keys one by one.
+fn one_by_one(spec: &Spec, keys: &[u64]) -> Result<Filter, Box<dyn Error>> {
+    let mut filter = spec.build()?;
+    for key in keys {
+        filter.insert(key)?;
+    }
+    Ok(filter)
 }
 
 /// The share of keys that are found though they were never stored.

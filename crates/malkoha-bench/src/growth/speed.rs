@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use malkoha::{Filter, Kind, Spec};
 
-use super::{Course, Results, check};
+use super::{Course, Results, check, one_by_one};
 use crate::measure::{self, Series};
 use crate::race;
 
@@ -85,14 +85,6 @@ fn filled(
     }
     let speed = measure::mega_per_second(keys.len(), time / u32::try_from(rounds)?);
     Ok((filter.ok_or("no filter was filled")?, speed))
-}
-
-fn one_by_one(spec: &Spec, keys: &[u64]) -> Result<Filter, Box<dyn Error>> {
-    let mut filter = spec.build()?;
-    for key in keys {
-        filter.insert(key)?;
-    }
-    Ok(filter)
 }
 
 fn find_slices(filter: &Filter, queries: &[u64]) -> f64 {

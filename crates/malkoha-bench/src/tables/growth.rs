@@ -129,10 +129,7 @@ impl View<'_> {
         while first < last {
             let within = |what: &str| -> Vec<f64> {
                 let points = self.points("curve", what).into_iter();
-                points
-                    .filter(|at| at.0 >= first && (at.0 < 10.0 * first || at.0 >= last))
-                    .map(|at| at.1)
-                    .collect()
+                points.filter(|at| at.0 >= first && at.0 <= 10.0 * first).map(|at| at.1).collect()
             };
             let mean = |what: &str| within(what).iter().sum::<f64>() / within(what).len() as f64;
             let bits = within("bits");
