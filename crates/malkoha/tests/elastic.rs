@@ -227,6 +227,16 @@ fn merges_keep_copies_and_leave_out_what_is_known_if_asked() {
     assert_eq!(unique.len(), 3000);
     day.merge(&night).unwrap();
     assert_eq!((day.len(), day.count(&1500u64)), (4000, Ok(2)));
+    // Old, short entries merged into a filter with longer ones: a key is left out only if it is found without it.
+    let mut old = Spec::rate(0.001).build().unwrap();
+    let keys: Vec<u64> = (0..scale(200_000, 2_000_000)).collect();
+    keys.iter().for_each(|key| old.insert(key).unwrap());
+    let others: Vec<u64> = keys.iter().map(|key| key | 1 << 40).collect();
+    let mut young = Spec::new(others.len() as u64, 0.001).growing().build_from(&others).unwrap();
+    young.merge_unique(&old).unwrap();
+    assert!(young.contains_slice(&keys).into_iter().all(|found| found), "keys of the merged filter are lost");
+    assert!(young.contains_slice(&others).into_iter().all(|found| found));
+    assert!(young.len() < 2 * keys.len() as u64, "some were left out");
     let other_seed = spec.seed(1).build().unwrap();
     let before = day.clone();
     assert!(matches!(day.merge(&other_seed), Err(Error::Geometries { .. })));

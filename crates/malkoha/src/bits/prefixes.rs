@@ -119,7 +119,8 @@ impl Form {
 
     /// Bits beyond the last slot that a buffer must have so that the window of its last place is inside.
     pub(crate) const fn spare_bits(self) -> u64 {
-        8 * if self.is_narrow() { NARROW_WINDOW } else { WIDE_WINDOW } as u64
+        // The same on every machine, because it decides the length of tables in files.
+        8 * if self.width as u32 <= NARROW_BITS { NARROW_WINDOW } else { WIDE_WINDOW } as u64
     }
 
     /// Returns the first empty slot of the place that begins at bit `at`.

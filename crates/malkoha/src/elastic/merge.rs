@@ -75,13 +75,9 @@ impl Region {
 const MOST_IN_TABLE: u64 = 2 * MOST_SLOTS as u64;
 
 impl Elastic {
-    /// Stores what another filter with the same hashes holds, if `wants` says so for the hash and the value of a copy. If
-    /// the system has no memory, copies may be missing.
-    pub(crate) fn take_over(
-        &mut self,
-        other: &Self,
-        mut wants: impl FnMut(&Self, KeyHash, u16) -> bool,
-    ) -> Result<(), Full> {
+    /// Stores what another filter with the same hashes holds, or only what is not yet covered by an entry here, in filters
+    /// with values one with the same value. If the system has no memory, copies may be missing.
+    pub(crate) fn take_over(&mut self, other: &Self, only_unknown: bool) -> Result<(), Full> {
         let (mut stored, mut all) = (0u64, 0u64);
         for region in other.in_order() {
             // Regions are made as deep as those of the other filter, whose keys will need the room.
@@ -94,7 +90,7 @@ impl Elastic {
             region.each_entry(|entry, copies| {
                 let free = Free::of(region, entry);
                 all = all.saturating_add(copies);
-                if !wants(self, free.first_hash(), entry.value) {
+                if only_unknown && self.covers(free) {
                     return Ok(());
                 }
                 stored = stored.saturating_add(copies);
@@ -106,16 +102,31 @@ impl Elastic {
         Ok(())
     }
 
+    /// Whether every key that an entry stands for is found, with the value of the entry if there are values: the key
+    /// that it was made for is one of them, and nobody knows which.
+    fn covers(&self, free: Free) -> bool {
+        let region = self.region(free.first_hash());
+        let level = growth::level(&region.shape());
+        if level > free.level {
+            let (one, two) = free.doubled();
+            return self.covers(one) && two.is_none_or(|two| self.covers(two));
+        }
+        let mut lower = free;
+        while lower.level > level {
+            lower = lower.halved();
+        }
+        region.covers(lower.inside(region))
+    }
+
     /// Stores copies of an entry in the regions that it belongs to.
     fn settle(&mut self, free: Free, copies: u64) -> Result<(), Full> {
-        let mut left = copies.min(MOST_IN_TABLE);
+        let mut left = copies;
         while left > 0 {
             let (at, deepest) = (self.region_of(free.first_hash()), self.deepest());
             let region = &mut self.regions[at];
             let level = growth::level(&region.shape());
             if level > free.level {
                 let (one, two) = free.doubled();
-                let left = left + copies.saturating_sub(MOST_IN_TABLE);
                 self.settle(one, left)?;
                 return two.map_or(Ok(()), |two| self.settle(two, left));
             }
@@ -124,17 +135,15 @@ impl Elastic {
                 lower = lower.halved();
             }
             let entry = lower.inside(region);
-            if left == 1 && copies > MOST_IN_TABLE {
-                // Places are full of them by now.
-                region.put_over(entry, copies - MOST_IN_TABLE)?;
+            if left > MOST_IN_TABLE {
+                region.put_over(entry, left - MOST_IN_TABLE)?;
+                left = MOST_IN_TABLE;
             }
             match growth::store_entry_or_grow(region, entry, &self.layout, deepest)? {
-                Step::Stored(_) => {
-                    left -= 1;
-                    self.note_overflow(at);
-                }
+                Step::Stored(_) => left -= 1,
                 Step::Grown(grown) => self.put_grown(at, grown)?,
             }
+            self.note_overflow(self.region_of(free.first_hash()));
         }
         Ok(())
     }

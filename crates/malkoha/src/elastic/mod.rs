@@ -33,8 +33,8 @@
 //!   some y, then y lies in the interval of s, and s can be assigned to y instead. If t belongs to nobody (it was one of
 //!   two, and the other served), s stays behind and belongs to nobody.
 //!
-//! The last step requires that the smallest interval is taken: the longest fingerprint. `tests/elastic.rs` shows a key
-//! that is lost if any other match is removed.
+//! The last step requires that the smallest interval is taken: the longest fingerprint. `tests.rs` shows a key that
+//! is lost if any other match is removed.
 
 mod audit;
 mod batch;

@@ -80,6 +80,14 @@ impl Overflow {
         self.matching(place, tag).next().is_some()
     }
 
+    /// Whether an entry with the same value covers the whole interval of an entry.
+    pub(super) fn covers(&self, entry: Entry) -> bool {
+        let (mark, value) = (entry.tag.trailing_zeros(), entry.value);
+        let mut matching =
+            self.matching(entry.place, entry.tag).filter(|(tag, _)| tag.trailing_zeros() >= mark);
+        matching.any(|(_, copies)| copies.binary_search_by_key(&value, |(value, _)| *value).is_ok())
+    }
+
     /// The longest entry with this value that matches the key with this place and tag.
     pub(super) fn longest(&self, key: Entry) -> Option<Entry> {
         let Entry { place, tag, value } = key;

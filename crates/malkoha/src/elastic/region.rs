@@ -480,6 +480,18 @@ impl Region {
         Ok(true)
     }
 
+    /// Whether another entry with the same value covers the whole interval of an entry.
+    pub(super) fn covers(&self, entry: Entry) -> bool {
+        let first = Self::place_of(entry);
+        let places = [first, self.other(first, entry.tag)];
+        let mark = entry.tag.trailing_zeros();
+        let mut covered = false;
+        self.each_match(Homes { places, sought: [entry.tag, entry.tag | self.side()] }, |_, _, content| {
+            covered |= self.value(content) == entry.value && content.trailing_zeros() >= mark;
+        });
+        covered || self.overflow.covers(entry)
+    }
+
     /// Calls `act` with every entry of the table.
     pub(super) fn each_table_entry(&self, mut act: impl FnMut(Entry)) {
         for place in 0..self.places {

@@ -57,7 +57,7 @@ fn regions_that_grow_and_shrink_hold_the_same_keys() {
         for (i, hash) in hashes.iter().enumerate() {
             elastic.insert_value(*hash, (i % (1 << value_bits)) as u16).unwrap();
         }
-        assert!(elastic.in_order().count() > 4 || value_bits > 0 || hashes.len() < 200_000);
+        assert!(elastic.steps().grown > 100, "regions have grown");
         for (i, hash) in hashes.iter().enumerate().rev() {
             assert!(elastic.values(*hash).contains(&((i % (1 << value_bits)) as u16)), "{i} is lost");
             assert!(elastic.remove_value(*hash, (i % (1 << value_bits)) as u16), "{i} is lost");

@@ -6,8 +6,7 @@
 //! take over each other's set bits.
 
 use super::{Body, Filter};
-use crate::elastic::Elastic;
-use crate::engine::{Content, Copied, CuckooEngine, Engine, MOST_COPIES};
+use crate::engine::{Content, Copied, MOST_COPIES};
 use crate::error::{Error, Full};
 use crate::key::KeyFormat;
 use crate::plan::{Geometry, Layout};
@@ -137,15 +136,9 @@ impl Filter {
             return Err(Error::MergeFull { copies, room, left_over: copies - MOST_COPIES });
         }
         let mut merged = self.try_clone()?;
-        let valued = self.geometry.value_bits() > 0;
-        let wants = |elastic: &Elastic, hash, value: u16| match which {
-            Which::All => true,
-            Which::Unknown if valued => !elastic.values(hash).contains(&value),
-            Which::Unknown => !elastic.contains(hash),
-        };
         let elastic = merged.elastic_mut().expect("a copy of an elastic filter");
         let no_memory = |Full| Error::Allocation { bytes: others.bytes() as u64 };
-        elastic.take_over(others, wants).map_err(no_memory)?;
+        elastic.take_over(others, which == Which::Unknown).map_err(no_memory)?;
         // Each of the two keeps its promise for its own keys, so together they keep the sum.
         let rate = (self.geometry.rate() + other.geometry.rate()).min(HIGHEST_RATE);
         merged.geometry = self.geometry.with_key_format(format).at_rate(rate);
