@@ -134,7 +134,9 @@ fn chosen_hashes_cost_memory_but_no_key() {
 fn entries_without_bits_are_still_found_and_removed() {
     let mut filter = Spec::rate(0.3).build().unwrap();
     let keys: Vec<u64> = (0..scale(400_000, 10_000_000)).collect();
-    keys.iter().for_each(|key| filter.insert(key).unwrap());
+    for key in &keys {
+        filter.insert(key).unwrap();
+    }
     let entries: u64 = filter.fingerprint_lengths().iter().map(|(_, entries)| entries).sum();
     assert!(entries > filter.len(), "some keys have two entries");
     assert!(filter.contains_slice(&keys).into_iter().all(|found| found));
@@ -174,7 +176,9 @@ fn bulk_inserts_store_what_single_inserts_store_on_any_number_of_threads() {
         );
         check_rate(&filter, scale(300_000, 10_000_000));
         let mut single = Spec::rate(rate).build().unwrap();
-        keys.iter().for_each(|key| single.insert(key).unwrap());
+        for key in &keys {
+            single.insert(key).unwrap();
+        }
         let bits = |filter: &Filter| filter.stats().memory_bytes as f64 * 8.0 / filter.len() as f64;
         assert!(bits(&filter) < 1.2 * bits(&single), "{} and {} bits a key", bits(&filter), bits(&single));
         assert_eq!(filter.remove_slice(some), Ok(some.len()));
@@ -230,7 +234,9 @@ fn merges_keep_copies_and_leave_out_what_is_known_if_asked() {
     // Old, short entries merged into a filter with longer ones: a key is left out only if it is found without it.
     let mut old = Spec::rate(0.001).build().unwrap();
     let keys: Vec<u64> = (0..scale(200_000, 2_000_000)).collect();
-    keys.iter().for_each(|key| old.insert(key).unwrap());
+    for key in &keys {
+        old.insert(key).unwrap();
+    }
     let others: Vec<u64> = keys.iter().map(|key| key | 1 << 40).collect();
     let mut young = Spec::new(others.len() as u64, 0.001).growing().build_from(&others).unwrap();
     young.merge_unique(&old).unwrap();

@@ -43,7 +43,7 @@ fn bits_per_key(filter: &Filter) -> f64 {
 fn points(last: u64) -> Vec<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of keys")]
     let point = |i: i32| (FIRST_KEYS as f64 * (f64::from(i) / f64::from(POINTS)).exp2()).round() as u64;
-    let mut points: Vec<u64> = (0..).map(point).take_while(|keys| *keys < last).collect();
+    let mut points: Vec<u64> = (0..1000).map(point).take_while(|keys| *keys < last).collect();
     points.push(last);
     points
 }

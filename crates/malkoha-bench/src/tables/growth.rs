@@ -104,7 +104,9 @@ impl View<'_> {
         let steps = self.points("curve", "longest step in us");
         let steps: Vec<f64> = steps.into_iter().map(|at| at.1 / 1e3).collect();
         goals.push(Goal::at_most("longest step of growth, in milliseconds", 2.0, highest(&steps)));
-        goals.iter().for_each(|goal| table.push(goal.cells()));
+        for goal in &goals {
+            table.push(goal.cells());
+        }
         table
     }
 

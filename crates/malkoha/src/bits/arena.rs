@@ -181,7 +181,9 @@ mod tests {
                 assert_eq!(arena.by_size.len(), arena.by_place.len());
             }
         }
-        taken.into_iter().for_each(|(block, _)| arena.give(block));
+        for (block, _) in taken {
+            arena.give(block);
+        }
         assert!(arena.bytes == 0 && arena.by_place.is_empty() && arena.chunks.iter().all(Option::is_none));
     }
 }

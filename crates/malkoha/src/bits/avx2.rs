@@ -152,6 +152,7 @@ pub(super) fn some_lane_is_zero(pair: Pair, lanes: Lanes) -> bool {
 
 /// For every narrow width, where each slot begins: those of the second half of the vector are counted from the byte
 /// in which slot 4 begins if slot 0 begins with a byte. (A power of two of rows, so that no index has to be checked.)
+#[expect(clippy::cast_possible_truncation, reason = "less than a place")]
 static BEGINS: [[u32; 8]; 32] = {
     let mut all = [[0; 8]; 32];
     let mut i = 0;

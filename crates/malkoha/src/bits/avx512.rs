@@ -187,6 +187,7 @@ struct Spread {
 
 /// The spreads of every narrow width for the first and for the second of two places, whose window follows the first.
 /// (Tables have a power of two of rows, so that no index has to be checked.)
+#[expect(clippy::cast_possible_truncation, reason = "bits and bytes of two windows")]
 static SPREADS: [[[Spread; 8]; 2]; 32] = {
     let mut all = [[[Spread { bytes: [0; 32], shifts: [0; 8] }; 8]; 2]; 32];
     let mut i = 0;
@@ -206,6 +207,7 @@ static SPREADS: [[[Spread; 8]; 2]; 32] = {
 };
 
 /// The lanes of both places that are slots, by the number of slots.
+#[expect(clippy::cast_possible_truncation, reason = "eight lanes")]
 static IN_PLACE: [u16; 16] = {
     let mut all = [0; 16];
     let mut slots = 0;

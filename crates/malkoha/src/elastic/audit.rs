@@ -32,7 +32,7 @@ impl Region {
         }
         let mut flaw = None;
         self.each_content(|bit, content| {
-            if flaw.is_none() && !self.is_tag(content & (1 << self.bits()) - 1) {
+            if flaw.is_none() && !self.is_tag(content & ((1 << self.bits()) - 1)) {
                 flaw = Some(RegionFlaw::Table { bit, what: "a slot has no fingerprint, or too short a one" });
             }
         });

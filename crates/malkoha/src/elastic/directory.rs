@@ -249,13 +249,13 @@ impl Elastic {
 
     /// Removes everything.
     pub(super) fn reset(&mut self) {
-        match Self::first_shapes(&self.layout).map(Region::new).collect::<Result<Vec<_>, _>>() {
-            Ok(regions) => self.regions = regions,
+        let first = Self::first_shapes(&self.layout).map(Region::new).collect::<Result<Vec<_>, _>>();
+        if let Ok(regions) = first {
+            self.regions = regions;
+        } else {
             // Without memory for the first tables, the present ones are emptied.
-            Err(_) => {
-                self.regions.iter_mut().for_each(Region::empty);
-                self.regions.sort_unstable_by_key(|region| region.shape().prefix);
-            }
+            self.regions.iter_mut().for_each(Region::empty);
+            self.regions.sort_unstable_by_key(|region| region.shape().prefix);
         }
         self.len = 0;
         self.set_least();
@@ -280,7 +280,7 @@ impl Elastic {
         let mut directory = Vec::new();
         directory.try_reserve_exact(self.directory.len()).map_err(|_| Error::Allocation { bytes })?;
         directory.extend_from_slice(&self.directory);
-        Ok(Self { regions, directory, ..*self })
+        Ok(Self { directory, regions, ..*self })
     }
 
     /// Stores one copy of a key. If the system has no memory, nothing changes.

@@ -149,7 +149,7 @@ impl CuckooEngine for Elastic {
     }
 
     fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {
-        Box::new(self.in_order().flat_map(|region| region.copies()))
+        Box::new(self.in_order().flat_map(super::Region::copies))
     }
 
     fn clone_box(&self) -> Box<dyn CuckooEngine> {

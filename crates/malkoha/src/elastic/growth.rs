@@ -14,7 +14,7 @@ use crate::engine::Copied;
 use crate::error::Full;
 
 use super::entry::Entry;
-use super::layout::{BASES, ElasticLayout, FEWEST_SLOTS, GROUP_BITS, LARGEST, LEVELS, MOST_SLOTS, limit};
+use super::layout::{BASES, ElasticLayout, FEWEST_SLOTS, GROUP_BITS, LARGEST, LEVEL_END, MOST_SLOTS, limit};
 use super::region::{Region, Shape};
 
 /// The share of the most entries that a region has at most after it has shrunk, so that it does not grow at once.
@@ -31,6 +31,7 @@ pub(super) enum Grown {
 }
 
 /// The outcome of an attempt to store an entry.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(super) enum Step {
     /// It is stored, after a walk of so many steps.
     Stored(u64),
@@ -132,7 +133,7 @@ pub(super) fn widened(region: &Region, layout: &ElasticLayout, slots: u32) -> Re
 /// Twice the places: one region, or two.
 pub(super) fn doubled(region: &Region, layout: &ElasticLayout) -> Result<Grown, Full> {
     let shape = region.shape();
-    if level(&shape) as usize + 1 >= LEVELS {
+    if level(&shape) + 1 >= LEVEL_END {
         return Err(Full);
     }
     let tag_bits = layout.tag_bits(level(&shape) + 1);

@@ -61,6 +61,8 @@ const MOST_LEVEL: u32 = 31;
 
 /// The number of levels that can exist: a hash has no more bits to split regions by.
 pub(crate) const LEVELS: usize = 56;
+#[expect(clippy::cast_possible_truncation, reason = "a small number")]
+pub(crate) const LEVEL_END: u32 = LEVELS as u32;
 
 /// The level at which tables are no longer small: about 10^5 keys.
 const SMALL_LEVEL: u32 = 7;
@@ -160,7 +162,7 @@ impl ElasticLayout {
             share => 0.5 * share,
         };
         let (mut allowed, mut spent) = (0.0, 0.0);
-        for level in first..LEVELS as u32 {
+        for level in first..LEVEL_END {
             let entries = most_entries() / if level == first { 1.0 } else { 2.0 };
             let before = if level == first { 0 } else { self.fingerprint_bits(level - 1) };
             // A doubling takes one bit of every fingerprint, and what is left must fit in the slots.
@@ -238,7 +240,7 @@ impl ElasticLayout {
         let share = keys as f64 / GROUPS as f64;
         let in_group = |(group, base): (usize, &u32)| {
             let (mut sum, mut stored) = (0.0, 0.0);
-            for level in self.first(group).0..LEVELS as u32 {
+            for level in self.first(group).0..LEVEL_END {
                 let places = f64::from(*base) * f64::from(level).exp2();
                 let now = share.min(places * most_entries());
                 let fingerprints = f64::from(self.fingerprint_bits(level)).exp2();

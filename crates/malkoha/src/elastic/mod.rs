@@ -54,5 +54,5 @@ pub(crate) use audit::RegionFlaw;
 pub(crate) use directory::Elastic;
 pub(crate) use entry::Entry;
 pub use layout::ElasticLayout;
-pub(crate) use layout::{BASES, GROUP_BITS, GROUPS, LARGEST, LEVELS};
+pub(crate) use layout::{BASES, GROUP_BITS, GROUPS, LARGEST, LEVEL_END, LEVELS};
 pub(crate) use region::{Region, Shape};

@@ -51,7 +51,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// The group of hashes that the region is of.
     pub(crate) fn group(&self) -> usize {
-        #[expect(clippy::cast_possible_truncation, reason = "two bits")]
+        #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: two bits")]
         let group = (self.prefix >> (64 - GROUP_BITS)) as usize;
         group
     }
@@ -171,8 +171,7 @@ impl Region {
     fn distance(&self, first_bits: u64) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "four bits")]
         let fraction = DISTANCES[first_bits as usize % DISTANCES.len()];
-        #[expect(clippy::cast_possible_truncation, reason = "below the number of places")]
-        let distance = (u64::from(fraction) * u64::from(self.places - 1) >> 32) as u32;
+        let distance = ((u64::from(fraction) * u64::from(self.places - 1)) >> 32) as u32;
         distance + 1
     }
 
@@ -399,7 +398,7 @@ impl Region {
         let places = [first, self.other(first, entry.tag)];
         let mut matching = 0;
         self.each_match(Homes { places, sought: [entry.tag, entry.tag | self.side()] }, |_, _, _| {
-            matching += 1
+            matching += 1;
         });
         matching == 2 * self.form.slots()
     }

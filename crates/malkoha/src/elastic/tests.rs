@@ -75,7 +75,9 @@ fn what_is_stored_leads_back_to_itself() {
     let layout = ElasticLayout::new(0.001, 0, None, 0).unwrap();
     let mut elastic = Elastic::new(&layout).unwrap();
     let hashes: Vec<KeyHash> = (0..100_000).map(|key| KeyHash::from_raw(mix(key))).collect();
-    hashes.iter().for_each(|hash| elastic.insert(*hash).unwrap());
+    for hash in &hashes {
+        elastic.insert(*hash).unwrap();
+    }
     let copies: Vec<_> = elastic.copies().collect();
     assert!(copies.len() >= hashes.len());
     // A filter of the copies finds every key that is as precise there as here.

@@ -9,7 +9,7 @@
 use std::io::{self, Write};
 
 use crate::bits::Words;
-use crate::elastic::{BASES, Elastic, Entry, GROUP_BITS, LARGEST, LEVELS, Region, RegionFlaw, Shape};
+use crate::elastic::{BASES, Elastic, Entry, GROUP_BITS, LARGEST, LEVEL_END, Region, RegionFlaw, Shape};
 use crate::engine::Content;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -244,7 +244,7 @@ fn describe(
     let [depth, doublings, slots, zero] = [0, 8, 16, 24].map(|shift| (packed >> shift) as u32 & 255);
     let layout = header.geometry.elastic().expect("the header of an elastic filter");
     let Some(first) = *prefix else { return corrupt("the regions before it cover all hashes") };
-    let levels = GROUP_BITS..GROUP_BITS + LEVELS as u32;
+    let levels = GROUP_BITS..GROUP_BITS + LEVEL_END;
     if zero != 0
         || !levels.contains(&depth)
         || doublings > LARGEST
@@ -254,7 +254,7 @@ fn describe(
     }
     let level = depth - GROUP_BITS + doublings;
     let fewest = if level == 0 { 1 } else { 4 };
-    if level as usize >= LEVELS || !(fewest..=7).contains(&slots) {
+    if level >= LEVEL_END || !(fewest..=7).contains(&slots) {
         return corrupt("its size is impossible");
     }
     if first.trailing_zeros() < 64 - depth {

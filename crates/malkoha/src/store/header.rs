@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use crate::bloom::{BlockedLayout, BloomLayout, Cost, MOST_BLOOM_KEYS};
 use crate::cuckoo::{CuckooLayout, MOST_SUBTABLE_BITS, Offsets, Ring};
-use crate::elastic::{ElasticLayout, GROUPS, LEVELS};
+use crate::elastic::{ElasticLayout, GROUPS, LEVEL_END, LEVELS};
 use crate::engine::MOST_COPIES;
 use crate::error::Error;
 use crate::key::{KeyFormat, KeyHasher};
@@ -303,7 +303,7 @@ impl Numbers {
         }
         let layout = ElasticLayout {
             first_keys: self.within(field::KEYS, 1..=MOST_COPIES)?,
-            last_level: self.small(field::LAST_LEVEL, 0..=LEVELS as u32)?,
+            last_level: self.small(field::LAST_LEVEL, 0..=LEVEL_END)?,
             value_bits: self.small(field::VALUE_BITS, 0..=Spec::MOST_VALUE_BITS)?,
             bits,
         };

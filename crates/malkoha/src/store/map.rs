@@ -14,6 +14,7 @@ use std::sync::Arc;
 use memmap2::Mmap;
 
 use crate::bits::Words;
+use crate::elastic::Elastic;
 use crate::engine::Values;
 use crate::engine::threads::both;
 use crate::error::Error;
@@ -133,9 +134,9 @@ impl Mapped {
             Parts::One(opening) => return self.verify_table(opening),
             Parts::Regions(outline) => outline,
         };
-        let elastic = self.filter.elastic().expect("a file of regions is an elastic filter");
         let mut checksum = outline.checksum;
-        for (described, region) in outline.regions.iter().zip(elastic.in_order()) {
+        let regions = self.filter.elastic().into_iter().flat_map(Elastic::in_order);
+        for (described, region) in outline.regions.iter().zip(regions) {
             let content = (described.table_bytes(), checksum);
             checksum = verify_section(("table", described.table), content, &self.map)?;
             described.audit(region)?;
