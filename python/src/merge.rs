@@ -13,11 +13,16 @@ use crate::table::{Caller, check_memory, reading, table_bytes};
 
 /// Takes over what another filter holds, or nothing at all.
 pub(crate) fn absorb(filter: &mut Filter, other: &Filter) -> PyResult<()> {
-    if filter.geometry().is_growing() || other.geometry().is_growing() {
+    if is_chain(filter) || is_chain(other) {
         *filter = in_one(&[filter, other])?;
         return Ok(());
     }
     filter.merge(other).map_err(raise)
+}
+
+/// Whether a filter is a chain of tables: those of Bloom kinds that grow, and old files.
+fn is_chain(filter: &Filter) -> bool {
+    filter.geometry().is_growing() && filter.geometry().elastic().is_none()
 }
 
 /// A new filter that holds everything in these. Growing filters may differ in size; others must be of one plan, some of
@@ -27,10 +32,10 @@ fn in_one(filters: &[&Filter]) -> PyResult<Filter> {
         return Err(PyTypeError::new_err("give at least one filter to merge"));
     };
     check_memory(filters.iter().map(|filter| table_bytes(filter)).sum())?;
-    if filters.iter().any(|filter| filter.geometry().is_growing()) {
+    if filters.iter().any(|filter| is_chain(filter)) {
         return first.merge_into_chain(&filters[1..]).map_err(raise);
     }
-    // Doubling a table doubles its planned keys.
+    // Doubling a table doubles its planned keys. Filters that grow need no doubling.
     let most = filters.iter().map(|filter| filter.geometry().keys()).max().unwrap_or(0);
     let level =
         filters.iter().map(|filter| doubled(filter, most)).collect::<Result<Vec<_>, _>>().map_err(raise)?;

@@ -45,7 +45,7 @@ pub(crate) fn spec(keys: Option<Whole>, rate: Option<f64>, memory: Option<Whole>
 
 /// A filter for an unknown number of keys.
 pub(crate) fn of_any_size(rate: f64) -> Spec {
-    Spec::new(1_000, rate).growing()
+    Spec::rate(rate)
 }
 
 /// A kind by its name, such as `"windowed:2"`.
