@@ -193,9 +193,16 @@ def test_damaged_bytes(birds, tmp_path):
 
 
 def test_a_mapped_file_is_for_lookups_of_single_filters(tmp_path):
-    Filter(rate=0.01).save(tmp_path / "growing")
+    Filter(rate=0.01, kind="bloom").save(tmp_path / "chain")
     with pytest.raises(FormatError):
-        malkoha.map(tmp_path / "growing")
+        malkoha.map(tmp_path / "chain")
+
+
+def test_a_growing_filter_can_be_mapped(tmp_path):
+    birds = Filter(rate=0.01)
+    birds.add_many(range(10_000))
+    birds.save(tmp_path / "growing")
+    assert malkoha.map(tmp_path / "growing").contains_many(range(10_000)).all()
 
 
 def test_scarce_memory_is_a_memory_error():

@@ -36,7 +36,7 @@ class Multiset(RuleBasedStateMachine):
     )
     def start(self, kind, capacity, shards, seed):
         if capacity is None:
-            kind = kind if kind.split(":")[0] in ("sorted", "windowed", "flexible") else "sorted"
+            kind = kind if kind == "sorted" else "elastic"
             self.filter = Filter(rate=1e-9, kind=kind, seed=seed)
         else:
             self.filter = Filter(capacity, 1e-9, kind=kind, shards=shards, seed=seed)
