@@ -65,9 +65,9 @@ unsafe fn align(block: *mut u8, layout: Layout) -> *mut u8 {
     }
     let word = size_of::<usize>();
     let first = (block.addr() + word).next_multiple_of(layout.align());
-    // SAFETY: `first` is at most a word and an alignment after the begin of the block, which is that much longer.
+    // SAFETY: `first` is at most a word and an alignment after the start of the block, which is that much longer.
     let aligned = unsafe { block.add(first - block.addr()) };
-    // SAFETY: at least a word lies between the begin of the block and `aligned`.
+    // SAFETY: at least a word lies between the start of the block and `aligned`.
     let before = unsafe { aligned.sub(word) };
     #[expect(clippy::cast_ptr_alignment, reason = "`aligned` is aligned to more than a word")]
     // SAFETY: `before` is inside the block, and aligned to a word because `aligned` is to more.

@@ -75,7 +75,7 @@ impl Lists {
             Ok(())
         });
         let Ok(()) = hashed;
-        // Each end moves from the begin of its list to the end while the list is filled.
+        // Each end moves from the start of its list to the end while the list is filled.
         let mut begin = 0;
         for end in &mut sorted.ends {
             (*end, begin) = (begin, begin + *end);

@@ -22,8 +22,8 @@ use super::overflow::Overflow;
 /// The most steps of a walk.
 const MOST_STEPS: u64 = 250;
 
-/// The distances to the second place, as fractions of the region in units of 2^-32. No two pairs of them have equal
-/// sums, so that places have few common neighbours.
+/// The distances to the second place, as fractions of the region in units of 2^-32. They are pseudo-random and not evenly
+/// spaced, so that places have few common neighbours.
 const DISTANCES: [u32; 1 << OFFSET_BITS] = {
     let mut distances = [0; 1 << OFFSET_BITS];
     let mut i = 0;
