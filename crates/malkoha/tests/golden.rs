@@ -54,6 +54,23 @@ fn elastic_filters_open_keep_growing_and_are_written_the_same_way() {
     }
 }
 
+/// Equal content is written in the same way, but the rule that decides which place an entry takes has changed since.
+#[test]
+fn elastic_filters_of_the_first_rule_open_and_keep_growing() {
+    for (name, spec) in golden::elastic_first() {
+        let mut filter = Filter::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        golden::check(&name, &filter);
+        assert_eq!(*filter.geometry(), spec.plan().unwrap(), "{name}");
+        let written = std::fs::read(golden::path(&name)).unwrap();
+        assert!(filter.to_bytes().unwrap() == written, "{name} is not written as it was read");
+        for key in 1000..9000u64 {
+            filter.insert(&key).unwrap();
+        }
+        golden::check_keys(&name, &filter);
+        assert!((1000..9000u64).all(|key| filter.contains(&key)), "{name}");
+    }
+}
+
 #[test]
 fn doubled_filters_open_hold_their_keys_and_are_written_the_same_way() {
     for (name, filter) in golden::doubled() {

@@ -3,11 +3,11 @@
 
 use core::arch::x86_64::{
     __m256i, _mm_loadu_si128, _mm_srlv_epi64, _mm_testz_si128, _mm256_add_epi32, _mm256_and_si256,
-    _mm256_andnot_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmpgt_epi32,
-    _mm256_loadu_si256, _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_set_m128i,
-    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_setzero_si256,
-    _mm256_shuffle_epi8, _mm256_shuffle_ps, _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_sllv_epi64,
-    _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi32,
+    _mm256_andnot_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
+    _mm256_cmpgt_epi32, _mm256_loadu_si256, _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32,
+    _mm256_set_m128i, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_shuffle_ps, _mm256_slli_epi32, _mm256_sllv_epi32,
+    _mm256_sllv_epi64, _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_srlv_epi64, _mm256_storeu_si256,
     _mm256_sub_epi64, _mm256_testc_si256, _mm256_testz_si256, _mm256_xor_si256,
 };
 
@@ -19,8 +19,8 @@ use super::chosen::{Chosen, Question};
 use super::cpu::{Vectors, Work};
 use super::lanes::Lanes;
 use super::pair::Pair;
-use super::prefixes::{Approach, Form, NARROW_BITS};
-use super::words::Words;
+use super::prefix_table::Approach;
+use super::prefixes::{NARROW_BITS, second_half};
 
 /// Proof that the CPU has AVX2, BMI1, BMI2 and POPCNT: only `detect` makes one.
 #[derive(Clone, Copy, Debug)]
@@ -76,14 +76,33 @@ impl Vectors for Avx2 {
     }
 
     #[inline(always)]
-    fn holds_narrow(self, key: &Approach<'_>) -> bool {
+    fn hits(self, key: &Approach<'_>) -> u32 {
+        if !key.table.form().is_narrow() {
+            return wide_hits(key);
+        }
         // SAFETY: the CPU has AVX2, as `self` proves.
-        unsafe { holds_narrow(key) }
+        unsafe { hits(key) }
     }
 
     #[inline(always)]
-    fn holds_wide(self, words: &Words, form: Form, at: [u64; 2], sought: [u64; 2]) -> bool {
-        form.holds_either(words, at, sought)
+    fn holds_narrow(self, key: &Approach<'_>) -> bool {
+        debug_assert!(key.table.form().is_narrow(), "the caller has seen that slots are narrow");
+        // SAFETY: the CPU has these features, as `self` proves.
+        unsafe { hits(key) != 0 }
+    }
+
+    #[inline(always)]
+    fn others(self, key: &Approach<'_>) -> [u32; 16] {
+        key.others_one_by_one()
+    }
+
+    #[inline(always)]
+    fn vacant(self, key: &Approach<'_>) -> u32 {
+        if !key.table.form().is_narrow() {
+            return wide_vacant(key);
+        }
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { vacant(key) }
     }
 
     #[inline(always)]
@@ -150,41 +169,34 @@ pub(super) fn some_lane_is_zero(pair: Pair, lanes: Lanes) -> bool {
     _mm_testz_si128(pair.loose_marks(lanes.ones).0, Pair::both(lanes.highs).0) == 0
 }
 
-/// For every narrow width, where each slot begins: those of the second half of the vector are counted from the byte
-/// in which slot 4 begins if slot 0 begins with a byte. (A power of two of rows, so that no index has to be checked.)
+/// For every narrow width, where each slot begins in its half of the window if the place begins with a byte. (A power of
+/// two of rows, so that no index has to be checked.)
 #[expect(clippy::cast_possible_truncation, reason = "less than a place")]
 static BEGINS: [[u32; 8]; 32] = {
     let mut all = [[0; 8]; 32];
     let mut i = 0;
     while i < (NARROW_BITS as usize + 1) * 8 {
         let (width, slot) = (i / 8, i % 8);
-        all[width][slot] = (slot * width - if slot < 4 { 0 } else { 8 * half(width) }) as u32;
+        all[width][slot] = (slot * width - if slot < 4 { 0 } else { 8 * second_half(width) }) as u32;
         i += 1;
     }
     all
 };
 
-/// The distance in bytes from the first half of a place with narrow slots to the second.
-#[inline(always)]
-const fn half(width: usize) -> usize {
-    4 * width / 8
-}
-
-/// Brings the tags of a place with narrow slots into lanes of 32 bits. Lanes that are no slots are arbitrary.
+/// Brings the tags of a place with narrow slots into the highest bits of lanes of 32 bits. Lanes that are no slots are
+/// arbitrary.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn tags(key: &Approach<'_>, place: usize) -> __m256i {
-    let window = key.windows[place];
-    let width = usize::from(key.width) % 32;
-    // SAFETY: the window has 32 bytes, and this load needs no alignment.
-    let first = unsafe { _mm_loadu_si128(window.as_ptr().cast()) };
-    // The second half begins at byte 15 at most.
-    let second = window[half(width) % 16..][..16].as_ptr();
-    // SAFETY: there are 16 bytes, as the slice shows, and this load needs no alignment.
-    let second = unsafe { _mm_loadu_si128(second.cast()) };
+fn tags(key: &Approach<'_>, side: usize) -> __m256i {
+    let width = key.table.form().width() as usize % 32;
+    // SAFETY: the first half of a window has 16 bytes, and this load needs no alignment.
+    let first = unsafe { _mm_loadu_si128(key.window(side).cast()) };
+    // SAFETY: so has the second.
+    let second = unsafe { _mm_loadu_si128(key.second_half(side).cast()) };
     // SAFETY: there are 32 bytes, and this load needs no alignment.
     let begins = unsafe { _mm256_loadu_si256(BEGINS[width].as_ptr().cast()) };
-    let begins = _mm256_add_epi32(begins, _mm256_set1_epi32(key.phases[place].into()));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "below 8")]
+    let begins = _mm256_add_epi32(begins, _mm256_set1_epi32(key.phase(side) as i32));
     // The number of its first byte in every byte of a lane, and 0, 1, 2, 3 more.
     let first_byte =
         _mm256_setr_epi32(0, 0x0404_0404, 0x0808_0808, 0x0C0C_0C0C, 0, 0x0404_0404, 0x0808_0808, 0x0C0C_0C0C);
@@ -192,27 +204,51 @@ fn tags(key: &Approach<'_>, place: usize) -> __m256i {
     let order = _mm256_add_epi32(order, _mm256_set1_epi32(0x0302_0100));
     let slots = _mm256_shuffle_epi8(_mm256_set_m128i(second, first), order);
     let shifts = _mm256_and_si256(begins, _mm256_set1_epi32(7));
-    _mm256_and_si256(_mm256_srlv_epi32(slots, shifts), _mm256_set1_epi32(key.tag.cast_signed()))
+    _mm256_sllv_epi32(_mm256_srlv_epi32(slots, shifts), _mm256_set1_epi32(key.table.shift.cast_signed()))
 }
 
-/// Marks the lanes that match what is sought, as `prefixes::matches` does. Tags are below 2^25, so that signed
-/// comparisons serve.
+/// The highest bit of every lane of both places, of those that are slots.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn prefix_marks(tags: __m256i, sought: u64) -> __m256i {
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
-    let differing = _mm256_xor_si256(tags, _mm256_set1_epi32(sought as i32));
-    let mark = _mm256_and_si256(tags, _mm256_sub_epi32(_mm256_setzero_si256(), tags));
-    _mm256_cmpgt_epi32(_mm256_add_epi32(mark, mark), differing)
+fn marks(key: &Approach<'_>, marked: impl Fn(__m256i, usize) -> __m256i) -> u32 {
+    let [first, second] = [0, 1]
+        .map(|side| _mm256_movemask_ps(_mm256_castsi256_ps(marked(tags(key, side), side))).cast_unsigned());
+    (first | second << 8) & u32::from(key.table.lanes)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn holds_narrow(key: &Approach<'_>) -> bool {
-    let first = prefix_marks(tags(key, 0), key.sought);
-    let second = prefix_marks(tags(key, 1), key.sought >> 32);
-    let marks = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(first, second)));
-    marks.cast_unsigned() << (32 - u32::from(key.slots)) != 0
+fn hits(key: &Approach<'_>) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
+    let sought = (key.sought >> 32) as i32;
+    marks(key, |tags, side| {
+        let sought = _mm256_set1_epi32(if side == 0 { sought } else { sought | i32::MIN });
+        // `prefixes::matches` in every lane: no difference above the mark, and a mark.
+        let upto_mark = _mm256_xor_si256(tags, _mm256_add_epi32(tags, _mm256_set1_epi32(-1)));
+        let differing = _mm256_andnot_si256(upto_mark, _mm256_xor_si256(tags, sought));
+        let zero = _mm256_setzero_si256();
+        _mm256_andnot_si256(_mm256_cmpeq_epi32(tags, zero), _mm256_cmpeq_epi32(differing, zero))
+    })
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn vacant(key: &Approach<'_>) -> u32 {
+    marks(key, |tags, _| _mm256_cmpeq_epi32(tags, _mm256_setzero_si256()))
+}
+
+/// `Vectors::hits` for wide slots. (Not inlined, so that narrow slots have the registers.)
+#[cold]
+#[inline(never)]
+fn wide_hits(key: &Approach<'_>) -> u32 {
+    key.hits_one_by_one()
+}
+
+/// `Vectors::vacant` for wide slots.
+#[cold]
+#[inline(never)]
+fn wide_vacant(key: &Approach<'_>) -> u32 {
+    key.vacant_one_by_one()
 }
 
 #[inline]

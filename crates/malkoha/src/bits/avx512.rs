@@ -4,16 +4,19 @@
 #[cfg(not(target_feature = "avx512f"))]
 use core::arch::asm;
 use core::arch::x86_64::{
-    __m256i, __m512i, _mm_cvtsi64_si128, _mm_setr_epi32, _mm256_loadu_si256, _mm512_add_epi32,
-    _mm512_add_epi64, _mm512_and_si512, _mm512_andnot_si512, _mm512_broadcast_i32x4, _mm512_castsi128_si512,
-    _mm512_castsi256_si512, _mm512_cmplt_epu64_mask, _mm512_inserti64x4, _mm512_loadu_si512,
-    _mm512_mask_blend_epi32, _mm512_mask_testn_epi32_mask, _mm512_mul_epu32, _mm512_or_si512,
-    _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_permutexvar_epi32, _mm512_rolv_epi64,
-    _mm512_rorv_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64,
-    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_shuffle_epi32, _mm512_slli_epi64, _mm512_sllv_epi32,
+    __m256i, __m512i, _mm_loadu_si128, _mm_setr_epi32, _mm256_castsi128_si256, _mm256_inserti128_si256,
+    _mm256_loadu_si256, _mm256_set1_epi32, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
+    _mm512_andnot_si512, _mm512_broadcast_i32x4, _mm512_castsi256_si512, _mm512_cmplt_epu64_mask,
+    _mm512_cvtepu16_epi32, _mm512_inserti64x4, _mm512_loadu_si512, _mm512_mask_blend_epi32,
+    _mm512_mask_sub_epi32, _mm512_mask_testn_epi32_mask, _mm512_min_epu32, _mm512_movepi32_mask,
+    _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_or_si512, _mm512_permutex2var_epi32,
+    _mm512_permutexvar_epi8, _mm512_permutexvar_epi32, _mm512_rolv_epi64, _mm512_rorv_epi64,
+    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64, _mm512_setzero_si512,
+    _mm512_shuffle_epi8, _mm512_shuffle_epi32, _mm512_slli_epi32, _mm512_slli_epi64, _mm512_sllv_epi32,
     _mm512_sllv_epi64, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_srlv_epi32, _mm512_srlv_epi64,
-    _mm512_storeu_si512, _mm512_sub_epi64, _mm512_ternarylogic_epi32, _mm512_test_epi32_mask,
-    _mm512_test_epi64_mask, _mm512_testn_epi64_mask, _mm512_xor_si512,
+    _mm512_storeu_si512, _mm512_sub_epi32, _mm512_sub_epi64, _mm512_ternarylogic_epi32,
+    _mm512_test_epi32_mask, _mm512_test_epi64_mask, _mm512_testn_epi32_mask, _mm512_testn_epi64_mask,
+    _mm512_xor_si512,
 };
 
 use crate::key::KeyHash;
@@ -28,8 +31,9 @@ use super::drawn::NarrowBits;
 use super::drawn::{BlockTable, Blocks, FLIPS, STEP};
 use super::lanes::Lanes;
 use super::pair::Pair;
-use super::prefixes::{Approach, Form, NARROW_BITS, NARROW_WINDOW, WIDE_WINDOW};
-use super::words::{SURE_BITS, Words};
+use super::prefix_table::{Approach, OFFSET_BITS, SECOND_SIDE};
+use super::prefixes::{HALF_WINDOW, NARROW_BITS, second_half};
+use super::words::SURE_BITS;
 
 /// Proof that the CPU has the features `compiled` is compiled for: only `detect` makes one.
 ///
@@ -185,7 +189,8 @@ struct Spread {
     shifts: [u32; 8],
 }
 
-/// The spreads of every narrow width for the first and for the second of two places, whose window follows the first.
+/// The spreads of every narrow width for the first and for the second of two places. The two halves of the window of the
+/// first are followed by those of the second.
 /// (Tables have a power of two of rows, so that no index has to be checked.)
 #[expect(clippy::cast_possible_truncation, reason = "bits and bytes of two windows")]
 static SPREADS: [[[Spread; 8]; 2]; 32] = {
@@ -193,12 +198,13 @@ static SPREADS: [[[Spread; 8]; 2]; 32] = {
     let mut i = 0;
     while i < (NARROW_BITS as usize + 1) * 2 * 8 * 8 {
         let (width, second, phase, slot) = (i / 128, i / 64 % 2, i / 8 % 8, i % 8);
-        let begin = phase + slot * width + second * 8 * NARROW_WINDOW;
+        let begin = phase + slot * width;
         let spread = &mut all[width][second][phase];
         spread.shifts[slot] = (begin % 8) as u32;
+        let in_half = if slot < 4 { begin / 8 } else { HALF_WINDOW + begin / 8 - second_half(width) };
         let mut byte = 0;
         while byte < 4 {
-            spread.bytes[4 * slot + byte] = (begin / 8 + byte) as u8;
+            spread.bytes[4 * slot + byte] = (in_half + byte + second * 2 * HALF_WINDOW) as u8;
             byte += 1;
         }
         i += 1;
@@ -206,42 +212,80 @@ static SPREADS: [[[Spread; 8]; 2]; 32] = {
     all
 };
 
-/// The lanes of both places that are slots, by the number of slots.
-#[expect(clippy::cast_possible_truncation, reason = "eight lanes")]
-static IN_PLACE: [u16; 16] = {
-    let mut all = [0; 16];
-    let mut slots = 0;
-    while slots <= 8 {
-        all[slots] = ((1u32 << slots) - 1) as u16 * 0x0101;
-        slots += 1;
-    }
-    all
-};
+/// Where a tag and a key differ above the mark of the tag, given also the tag minus 1.
+const DIFFER_ABOVE: i32 = 0b0100_0010;
 
+/// The two halves of the window of a place with narrow slots.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn holds_narrow(key: &Approach<'_>) -> bool {
-    /// Where a tag and a key differ above the mark of the tag, given also the tag minus 1.
-    const DIFFER_ABOVE: i32 = 0b0100_0010;
-    let spreads = &SPREADS[usize::from(key.width) % 32];
-    let [first, second] = [0, 1].map(|i| &spreads[i][usize::from(key.phases[i]) % 8]);
-    // SAFETY: windows have 32 bytes.
-    let bytes = unsafe { both_halves(key.windows[0].as_ptr().cast(), key.windows[1].as_ptr().cast()) };
+#[target_feature(enable = "avx512f,avx512vl")]
+fn window(key: &Approach<'_>, side: usize) -> __m256i {
+    // SAFETY: the first half of a window has 16 bytes, and this load needs no alignment.
+    let first = unsafe { _mm_loadu_si128(key.window(side).cast()) };
+    // SAFETY: so has the second.
+    let second = unsafe { _mm_loadu_si128(key.second_half(side).cast()) };
+    _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(first), second)
+}
+
+/// Brings the tags of two places with narrow slots into the highest bits of lanes of 32 bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+fn tags(key: &Approach<'_>) -> __m512i {
+    let spreads = &SPREADS[key.table.form().width() as usize % 32];
+    let (first, second) = (&spreads[0][key.phase(0)], &spreads[1][key.phase(1)]);
+    let bytes = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(window(key, 0)), window(key, 1));
     // SAFETY: both have 32 bytes.
     let order = unsafe { both_halves(first.bytes.as_ptr().cast(), second.bytes.as_ptr().cast()) };
     // SAFETY: both have 32 bytes.
     let shifts = unsafe { both_halves(first.shifts.as_ptr().cast(), second.shifts.as_ptr().cast()) };
-    let tags = _mm512_srlv_epi32(_mm512_permutexvar_epi8(order, bytes), shifts);
-    let tags = _mm512_and_si512(tags, _mm512_set1_epi32(key.tag.cast_signed()));
-    // What is sought on each side in the lanes of that side.
-    let sides = _mm512_castsi128_si512(_mm_cvtsi64_si128(key.sought.cast_signed()));
-    let lanes = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
-    let sought = _mm512_permutexvar_epi32(lanes, sides);
+    let slots = _mm512_srlv_epi32(_mm512_permutexvar_epi8(order, bytes), shifts);
+    _mm512_sllv_epi32(slots, _mm512_set1_epi32(key.table.shift.cast_signed()))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+fn hits(key: &Approach<'_>) -> u16 {
+    let tags = tags(key);
+    let sides = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, S, S, S, S, S, S, S, S);
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
+    let sought = _mm512_or_si512(_mm512_set1_epi32((key.sought >> 32) as i32), sides);
     // `prefixes::matches` in every lane.
     let below = _mm512_add_epi32(tags, _mm512_set1_epi32(-1));
     let differing = _mm512_ternarylogic_epi32::<DIFFER_ABOVE>(tags, below, sought);
     let hits = _mm512_mask_testn_epi32_mask(_mm512_test_epi32_mask(tags, tags), differing, differing);
-    hits & IN_PLACE[usize::from(key.slots) % 16] != 0
+    hits & key.table.lanes
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn others(key: &Approach<'_>) -> [u32; 16] {
+    let tags = tags(key);
+    let numbers = _mm512_srli_epi32::<{ u32::BITS - OFFSET_BITS }>(_mm512_slli_epi32::<1>(tags));
+    // SAFETY: there are 32 bytes, and this load needs no alignment.
+    let distances = unsafe { _mm256_loadu_si256(key.table.distances().as_ptr().cast()) };
+    let distances = _mm512_permutexvar_epi32(numbers, _mm512_cvtepu16_epi32(distances));
+    let distances = _mm512_mullo_epi32(distances, _mm512_set1_epi32(key.table.stride().cast_signed()));
+    let bits = _mm512_set1_epi32(key.table.bits().cast_signed());
+    let steps = _mm512_mask_sub_epi32(distances, _mm512_movepi32_mask(tags), bits, distances);
+    let [first, second] = key.at();
+    let first = _mm512_castsi256_si512(_mm256_set1_epi32(first.cast_signed()));
+    let at = _mm512_inserti64x4::<1>(first, _mm256_set1_epi32(second.cast_signed()));
+    let sums = _mm512_add_epi32(at, steps);
+    // Around the table: the smaller one, because a difference below 0 is a large number.
+    let others = _mm512_min_epu32(sums, _mm512_sub_epi32(sums, bits));
+    let mut array = [0; 16];
+    // SAFETY: the array has 64 bytes, and this store needs no alignment.
+    unsafe { _mm512_storeu_si512(array.as_mut_ptr().cast(), others) };
+    array
+}
+
+/// The second side in a lane of 32 bits.
+const S: i32 = i32::MIN;
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+fn vacant(key: &Approach<'_>) -> u32 {
+    let tags = tags(key);
+    u32::from(_mm512_testn_epi32_mask(tags, tags) & key.table.lanes)
 }
 
 /// Loads two halves of a vector.
@@ -262,31 +306,54 @@ unsafe fn both_halves(first: *const __m256i, second: *const __m256i) -> __m512i 
 /// The numbers of the slots of a place.
 const SLOTS: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// `Vectors::holds_wide` for slots of up to 57 bits: those of each place in lanes of 64 bits. (Not inlined, so that
-/// narrow slots have the registers.)
+/// Brings the tags of a place with wide slots, of up to 57 bits, into the highest bits of lanes of 64 bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+fn wide_tags(key: &Approach<'_>, side: usize) -> __m512i {
+    // SAFETY: a window of wide slots has 64 bytes, and this load needs no alignment.
+    let bytes = unsafe { _mm512_loadu_si512(key.window(side).cast()) };
+    // SAFETY: there are 64 bytes, and this load needs no alignment.
+    let slots = unsafe { _mm512_loadu_si512(SLOTS.as_ptr().cast()) };
+    let begins = _mm512_mul_epu32(slots, _mm512_set1_epi64(i64::from(key.table.form().width())));
+    let begins = _mm512_add_epi64(begins, _mm512_set1_epi64(key.phase(side) as i64));
+    let repeat = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 0x0808_0808, 0x0808_0808));
+    let order = _mm512_shuffle_epi8(_mm512_srli_epi64::<3>(begins), repeat);
+    let order = _mm512_add_epi64(order, _mm512_set1_epi64(0x0706_0504_0302_0100));
+    let shifts = _mm512_and_si512(begins, _mm512_set1_epi64(7));
+    let slots = _mm512_srlv_epi64(_mm512_permutexvar_epi8(order, bytes), shifts);
+    _mm512_sllv_epi64(slots, _mm512_set1_epi64(i64::from(key.table.shift)))
+}
+
+/// `Vectors::hits` for wide slots. (Not inlined, so that narrow slots have the registers.)
+#[cold]
 #[inline(never)]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn holds_wide(words: &Words, form: Form, at: [u64; 2], sought: [u64; 2]) -> bool {
-    let hits = |at: u64, sought: u64| {
-        let window = words.window::<WIDE_WINDOW>(at / 8);
-        // SAFETY: a window has 64 bytes, and this load needs no alignment.
-        let bytes = unsafe { _mm512_loadu_si512(window.as_ptr().cast()) };
-        // SAFETY: there are 64 bytes, and this load needs no alignment.
-        let slots = unsafe { _mm512_loadu_si512(SLOTS.as_ptr().cast()) };
-        let begins = _mm512_mul_epu32(slots, _mm512_set1_epi64(i64::from(form.width())));
-        let begins = _mm512_add_epi64(begins, _mm512_set1_epi64((at % 8).cast_signed()));
-        let repeat = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 0x0808_0808, 0x0808_0808));
-        let order = _mm512_shuffle_epi8(_mm512_srli_epi64::<3>(begins), repeat);
-        let order = _mm512_add_epi64(order, _mm512_set1_epi64(0x0706_0504_0302_0100));
-        let shifts = _mm512_and_si512(begins, _mm512_set1_epi64(7));
-        let tags = _mm512_srlv_epi64(_mm512_permutexvar_epi8(order, bytes), shifts);
-        let tags = _mm512_and_si512(tags, _mm512_set1_epi64((1 << form.tag_bits()) - 1));
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+fn wide_hits(key: &Approach<'_>) -> u32 {
+    if key.table.form().width() > SURE_BITS {
+        return key.hits_one_by_one();
+    }
+    let hits = |side: usize, sought: u64| {
+        let tags = wide_tags(key, side);
         let differing = _mm512_xor_si512(tags, _mm512_set1_epi64(sought.cast_signed()));
         let marks = _mm512_and_si512(tags, _mm512_sub_epi64(_mm512_setzero_si512(), tags));
-        _mm512_cmplt_epu64_mask(differing, _mm512_add_epi64(marks, marks))
+        u32::from(_mm512_cmplt_epu64_mask(differing, _mm512_add_epi64(marks, marks)))
     };
-    let hits = u32::from(hits(at[0], sought[0]) | hits(at[1], sought[1]));
-    hits << (32 - form.slots()) != 0
+    (hits(0, key.sought) | hits(1, key.sought | SECOND_SIDE) << 8) & u32::from(key.table.lanes)
+}
+
+/// `Vectors::vacant` for wide slots.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+fn wide_vacant(key: &Approach<'_>) -> u32 {
+    if key.table.form().width() > SURE_BITS {
+        return key.vacant_one_by_one();
+    }
+    let vacant = |side: usize| {
+        let tags = wide_tags(key, side);
+        u32::from(_mm512_testn_epi64_mask(tags, tags))
+    };
+    (vacant(0) | vacant(1) << 8) & u32::from(key.table.lanes)
 }
 
 impl Vectors for Avx512 {
@@ -306,18 +373,39 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
-    fn holds_narrow(self, key: &Approach<'_>) -> bool {
-        // SAFETY: the CPU has these features, as `self` proves.
-        unsafe { holds_narrow(key) }
+    fn hits(self, key: &Approach<'_>) -> u32 {
+        if !key.table.form().is_narrow() {
+            // SAFETY: the CPU has these features, as `self` proves.
+            return unsafe { wide_hits(key) };
+        }
+        // SAFETY: as above.
+        u32::from(unsafe { hits(key) })
     }
 
     #[inline(always)]
-    fn holds_wide(self, words: &Words, form: Form, at: [u64; 2], sought: [u64; 2]) -> bool {
-        if form.width() > SURE_BITS {
-            return form.holds_either(words, at, sought);
+    fn holds_narrow(self, key: &Approach<'_>) -> bool {
+        debug_assert!(key.table.form().is_narrow(), "the caller has seen that slots are narrow");
+        // SAFETY: the CPU has these features, as `self` proves.
+        unsafe { hits(key) != 0 }
+    }
+
+    #[inline(always)]
+    fn others(self, key: &Approach<'_>) -> [u32; 16] {
+        if !key.table.form().is_narrow() {
+            return key.others_one_by_one();
         }
         // SAFETY: the CPU has these features, as `self` proves.
-        unsafe { holds_wide(words, form, at, sought) }
+        unsafe { others(key) }
+    }
+
+    #[inline(always)]
+    fn vacant(self, key: &Approach<'_>) -> u32 {
+        if !key.table.form().is_narrow() {
+            // SAFETY: the CPU has these features, as `self` proves.
+            return unsafe { wide_vacant(key) };
+        }
+        // SAFETY: as above.
+        unsafe { vacant(key) }
     }
 
     #[inline(always)]

@@ -12,8 +12,7 @@ use super::chosen::{Chosen, Question};
 use super::drawn::{BlockTable, Blocks, NarrowBits, fold};
 use super::lanes::Lanes;
 use super::pair::Pair;
-use super::prefixes::{Approach, Form};
-use super::words::Words;
+use super::prefix_table::Approach;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -28,11 +27,18 @@ pub trait Vectors: Copy {
     /// Returns whether a lane of either word is zero.
     fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool;
 
-    /// Returns whether a narrow slot matches a key at its two places.
+    /// Returns the slots that match a key at its two places: bit i for slot i of the first, bit 8 + i of the second.
+    fn hits(self, key: &Approach<'_>) -> u32;
+
+    /// Returns whether there are any, if slots are narrow.
     fn holds_narrow(self, key: &Approach<'_>) -> bool;
 
-    /// Returns whether one of two places, which begin at these bits, has a slot that matches what is sought there.
-    fn holds_wide(self, words: &Words, form: Form, at: [u64; 2], sought: [u64; 2]) -> bool;
+    /// Returns the bits at which the other places of all tags begin, in the same order. What is returned for other lanes and
+    /// empty slots is some bit of the table.
+    fn others(self, key: &Approach<'_>) -> [u32; 16];
+
+    /// Returns the slots of the two places that are empty, in the same way.
+    fn vacant(self, key: &Approach<'_>) -> u32;
 
     /// Whether `missing_drawn` is faster for eight bits together than for one after the other.
     const DRAWS_TOGETHER: bool;
@@ -112,13 +118,23 @@ impl Vectors for Portable {
     }
 
     #[inline(always)]
-    fn holds_narrow(self, key: &Approach<'_>) -> bool {
-        key.holds()
+    fn hits(self, key: &Approach<'_>) -> u32 {
+        key.hits_one_by_one()
     }
 
     #[inline(always)]
-    fn holds_wide(self, words: &Words, form: Form, at: [u64; 2], sought: [u64; 2]) -> bool {
-        form.holds_either(words, at, sought)
+    fn holds_narrow(self, key: &Approach<'_>) -> bool {
+        key.hits_one_by_one() != 0
+    }
+
+    #[inline(always)]
+    fn others(self, key: &Approach<'_>) -> [u32; 16] {
+        key.others_one_by_one()
+    }
+
+    #[inline(always)]
+    fn vacant(self, key: &Approach<'_>) -> u32 {
+        key.vacant_one_by_one()
     }
 
     #[inline(always)]
@@ -287,6 +303,7 @@ fn portable<W: Work>(work: W) -> W::Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::Words;
     use crate::bits::drawn::{BitTable, STEP, factors};
     use crate::key::draw::last_draw;
     use crate::key::mix;

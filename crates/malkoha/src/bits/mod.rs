@@ -18,6 +18,7 @@ pub(crate) mod lanes;
 #[cfg(test)]
 pub(crate) mod naive;
 pub(crate) mod pair;
+pub(crate) mod prefix_table;
 pub(crate) mod prefixes;
 pub(crate) mod words;
 

@@ -10,62 +10,41 @@
 //!
 //! Vectors read a *window* of bytes from the byte in which a place begins, and bring every slot into a lane of its own.
 
-use super::lanes::{first, ones, zero_marks};
-use super::words::{SURE_BITS, Words, mask};
+use super::words::SURE_BITS;
 
 /// The widest slots that are compared in lanes of 32 bits: at any bit of a byte, a slot lies within four bytes.
 pub(crate) const NARROW_BITS: u32 = 25;
 
 /// The most slots of a place.
-pub(crate) const MOST_SLOTS: u32 = 8;
+pub(crate) const MOST_SLOTS: u32 = 7;
 
-/// Bytes of a window over narrow slots, and over others.
-pub(super) const NARROW_WINDOW: usize = 32;
-pub(super) const WIDE_WINDOW: usize = 64;
+/// Bytes beyond the last place, for windows over narrow slots and over others. (They decide the length of tables in
+/// files, so they are the same on every machine.)
+const NARROW_SPARE: usize = 32;
+const WIDE_SPARE: usize = 64;
 
-/// Returns whether the entry `tag` matches a key whose side and fingerprint are `sought`, both in the same number of
-/// bits, below 64. Bits of the key from the mark of the entry on do not matter. An empty slot matches nothing.
+/// Bytes of one half of a window over narrow slots. The halves overlap: slots 0 to 3 are in the first, the others in the
+/// second.
+pub(super) const HALF_WINDOW: usize = 16;
+
+/// Where the second half of a window over narrow slots begins, so that it ends with the four bytes of the last slot. A
+/// window is no longer than necessary, because a byte in the next cache line costs as much as the whole line.
+#[inline(always)]
+pub(super) const fn second_half(width: usize) -> usize {
+    let last = ((MOST_SLOTS as usize - 1) * width + 7) / 8;
+    (last + 4).saturating_sub(HALF_WINDOW)
+}
+
+/// Returns whether the entry `tag` matches a key whose side and fingerprint are `sought`, both from the highest bit of a
+/// word down. Bits of the key from the mark of the entry on do not matter. An empty slot matches nothing.
 #[inline(always)]
 pub(crate) const fn matches(tag: u64, sought: u64) -> bool {
     (tag ^ sought) < (tag & tag.wrapping_neg()) << 1
 }
 
-/// A key at its two places with narrow slots: everything that a comparison needs.
-#[derive(Clone, Copy, Debug)]
-pub struct Approach<'a> {
-    /// The bytes from those on in which the places begin.
-    pub(super) windows: [&'a [u8; NARROW_WINDOW]; 2],
-    /// What is sought in the first place, and above it what is sought in the second.
-    pub(super) sought: u64,
-    /// The bits of a slot that are its tag.
-    pub(super) tag: u32,
-    /// Bits of a slot.
-    pub(super) width: u8,
-    /// Slots of a place.
-    pub(super) slots: u8,
-    /// The bits of their first bytes at which the places begin.
-    pub(super) phases: [u8; 2],
-}
-
-impl Approach<'_> {
-    /// Returns whether a slot matches what is sought in its place, one slot at a time.
-    #[inline(always)]
-    pub(super) fn holds(&self) -> bool {
-        let sought = [self.sought & u64::from(u32::MAX), self.sought >> 32];
-        (0..2).any(|i| {
-            (0..usize::from(self.slots)).any(|slot| {
-                let begin = usize::from(self.phases[i]) + slot * usize::from(self.width);
-                let bytes =
-                    self.windows[i][begin / 8..].first_chunk().expect("a slot lies inside its window");
-                matches((u32::from_le_bytes(*bytes) >> (begin % 8) & self.tag).into(), sought[i])
-            })
-        })
-    }
-}
-
 /// The form of the places of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub(crate) struct Form {
     /// Bits of a slot: value, side, fingerprint and mark.
     width: u8,
     /// Bits of a slot below the value.
@@ -84,7 +63,7 @@ impl Form {
         Self { width: width as u8, tag_bits: tag_bits as u8, slots: slots as u8 }
     }
 
-    /// Whether slots are narrow, so that keys can [approach](Self::approach) their places.
+    /// Whether slots are narrow.
     #[inline(always)]
     pub(crate) const fn is_narrow(self) -> bool {
         cfg!(target_endian = "little") && self.width as u32 <= NARROW_BITS
@@ -117,94 +96,46 @@ impl Form {
         at + (slot * self.width()) as u64
     }
 
+    /// Bytes of a window.
+    #[inline(always)]
+    pub(super) const fn window_bytes(self) -> usize {
+        if self.is_narrow() { second_half(self.width as usize) + HALF_WINDOW } else { WIDE_SPARE }
+    }
+
     /// Bits beyond the last slot that a buffer must have so that the window of its last place is inside.
     pub(crate) const fn spare_bits(self) -> u64 {
-        // The same on every machine, because it decides the length of tables in files.
-        8 * if self.width as u32 <= NARROW_BITS { NARROW_WINDOW } else { WIDE_WINDOW } as u64
+        8 * if self.width as u32 <= NARROW_BITS { NARROW_SPARE } else { WIDE_SPARE } as u64
     }
 
-    /// Returns the first empty slot of the place that begins at bit `at`.
-    #[inline(always)]
-    pub(crate) fn first_empty(self, words: &Words, at: u64) -> Option<u32> {
-        let (width, slots) = (self.width(), self.slots());
-        if width > SURE_BITS {
-            return (0..slots).find(|slot| words.read(self.slot(at, *slot), width) == 0);
-        }
-        // As many slots at a time as one load always holds.
-        let group = SURE_BITS / width;
-        let mut begin = 0;
-        while begin < slots {
-            let all = ONES[width as usize];
-            let lanes = group.min(slots - begin);
-            let ones = all & mask(lanes * width);
-            let marks = zero_marks(words.load(self.slot(at, begin)), ones, ones << (width - 1));
-            if marks != 0 {
-                return Some(begin + first(marks, width) / width);
-            }
-            begin += group;
-        }
-        None
-    }
-
-    /// The key for which `sought` is sought in the places that begin at the bits `at`, in a table with narrow slots.
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "narrow tags, and bits of a byte")]
-    pub(crate) fn approach(self, words: &Words, at: [u64; 2], sought: [u64; 2]) -> Approach<'_> {
-        Approach {
-            windows: [words.window(at[0] / 8), words.window(at[1] / 8)],
-            sought: sought[0] | sought[1] << 32,
-            tag: mask(self.tag_bits()) as u32,
-            width: self.width,
-            slots: self.slots,
-            phases: [(at[0] % 8) as u8, (at[1] % 8) as u8],
-        }
-    }
-
-    /// Returns whether a slot of one of two places with wide slots matches, one slot at a time.
-    #[inline(always)]
-    pub(super) fn holds_either(self, words: &Words, at: [u64; 2], sought: [u64; 2]) -> bool {
-        self.holds(words, at[0], sought[0]) || self.holds(words, at[1], sought[1])
-    }
-
-    /// Returns whether a slot of the place that begins at bit `at` matches a key, one slot at a time.
-    #[inline(always)]
-    pub(crate) fn holds(self, words: &Words, at: u64, sought: u64) -> bool {
-        let tag = mask(self.tag_bits());
-        (0..self.slots()).any(|slot| matches(words.read(self.slot(at, slot), self.width()) & tag, sought))
+    /// As many slots as one load always holds, or one.
+    pub(super) const fn slots_per_load(self) -> u32 {
+        if self.width as u32 > SURE_BITS { 1 } else { SURE_BITS / self.width as u32 }
     }
 }
-
-/// For every width up to `SURE_BITS`, the lowest bit of each lane that fits.
-static ONES: [u64; SURE_BITS as usize + 1] = {
-    let mut all = [0; SURE_BITS as usize + 1];
-    let mut width = 1;
-    while width <= SURE_BITS {
-        all[width as usize] = ones(width, SURE_BITS / width);
-        width += 1;
-    }
-    all
-};
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::Words;
     use crate::bits::cpu::{Cpu, Vectors, Work};
+    use crate::bits::prefix_table::{Approach, PrefixTable, SECOND_SIDE};
+    use crate::bits::words::mask;
     use crate::key::mix;
 
-    struct Holds<'a>(&'a Words, Form, [u64; 2], [u64; 2]);
+    struct Marks<'a>(Approach<'a>);
 
-    impl Work for Holds<'_> {
+    impl Work for Marks<'_> {
         const WIDE: bool = true;
-        type Output = bool;
+        type Output = ([u32; 2], [u32; 16]);
 
         #[inline(always)]
-        fn run(self, vectors: impl Vectors) -> bool {
-            let Self(words, form, at, sought) = self;
-            if form.is_narrow() {
-                vectors.holds_narrow(&form.approach(words, at, sought))
-            } else {
-                vectors.holds_wide(words, form, at, sought)
+        fn run(self, vectors: impl Vectors) -> Self::Output {
+            let key = &self.0;
+            let hits = vectors.hits(key);
+            if key.table.form().is_narrow() {
+                assert_eq!(vectors.holds_narrow(key), hits != 0);
             }
+            ([hits, vectors.vacant(key)], vectors.others(key))
         }
     }
 
@@ -226,6 +157,7 @@ mod tests {
     /// Every width, number of slots and phase; every CPU against one slot at a time.
     #[test]
     fn all_cpus_find_the_same_entries() {
+        const PLACES: u32 = 9;
         let (mut random, mut found) = (0, [0; 2]);
         let mut next = || {
             random = mix(random + 1);
@@ -235,37 +167,38 @@ mod tests {
             for value_bits in [0, 1, 5, 16].into_iter().filter(|bits| tag_bits + bits <= 64) {
                 for slots in 1..=MOST_SLOTS {
                     let form = Form::new(value_bits, tag_bits, slots);
-                    let places = 9;
-                    let mut words = Words::zeroed(form.bit(places) + form.spare_bits()).unwrap();
-                    for place in 0..places {
-                        for slot in 0..slots {
-                            // Tags of all lengths, and empty slots.
-                            let tag = next() & mask(tag_bits) & (u64::MAX << (next() % 64)).max(1);
-                            let value =
-                                if tag == 0 { 0 } else { next() & mask(16) & !(u64::MAX << value_bits) };
-                            words.write(
-                                form.slot(form.bit(place), slot),
-                                form.width(),
-                                value << 1 << (tag_bits - 1) | tag,
-                            );
-                        }
-                        let empty = (0..slots)
-                            .find(|slot| words.read(form.slot(form.bit(place), *slot), form.width()) == 0);
-                        assert_eq!(form.first_empty(&words, form.bit(place)), empty, "{form:?}");
+                    let words = Words::zeroed(form.bit(PLACES) + form.spare_bits()).unwrap();
+                    let mut table = PrefixTable::new(words, PLACES, form);
+                    for bit in (0..PLACES).flat_map(|place| (0..slots).map(move |slot| (place, slot))) {
+                        // Tags of all lengths, and empty slots.
+                        let tag = next() & mask(tag_bits) & (u64::MAX << (next() % 64)).max(1);
+                        // A mark is below the side.
+                        let tag = if tag & mask(tag_bits - 1) == 0 { 0 } else { tag };
+                        let value = if tag == 0 { 0 } else { next() & mask(16) & !(u64::MAX << value_bits) };
+                        table.write(form.slot(form.bit(bit.0), bit.1), value << 1 << (tag_bits - 1) | tag);
                     }
-                    for place in 0..places {
-                        let at = [form.bit(place), form.bit(places - 1 - place)];
+                    for place in 0..PLACES {
                         // Something near to what is stored.
-                        let stored =
-                            words.read(form.slot(at[0], (next() % u64::from(slots)) as u32), form.width());
-                        let sought =
-                            [next() & mask(tag_bits), (stored ^ next() >> (next() % 64)) & mask(tag_bits)];
-                        for sought in [sought, [sought[1], sought[0]]] {
-                            let expected = (0..2).any(|i| form.holds(&words, at[i], sought[i]));
-                            found[usize::from(expected)] += 1;
+                        let near = table
+                            .tag(table.read(form.slot(form.bit(place), (next() % u64::from(slots)) as u32)));
+                        let sought = (near ^ next() >> (next() % 64)) & !SECOND_SIDE;
+                        for key in [table.approach(next()), table.approach_at(place, sought)] {
+                            let mut expected = [0; 2];
+                            for number in (0..slots).chain(8..8 + slots) {
+                                let tag = table.tag(table.read(key.bit(number)));
+                                let side = u64::from(number / 8) << 63;
+                                expected[0] |= u32::from(matches(tag, key.sought | side)) << number;
+                                expected[1] |= u32::from(tag == 0) << number;
+                            }
+                            found[usize::from(expected[0] != 0)] += 1;
                             for cpu in Cpu::all() {
-                                let got = cpu.run(Holds(&words, form, at, sought));
-                                assert_eq!(got, expected, "{cpu:?}, {form:?}, {at:?}, {sought:x?}");
+                                let (marks, others) = cpu.run(Marks(key));
+                                assert_eq!(marks, expected, "{cpu:?}, {key:x?}");
+                                for number in (0..slots).chain(8..8 + slots) {
+                                    let tag = table.tag(table.read(key.bit(number)));
+                                    let other = table.other(key.at()[number as usize / 8], tag);
+                                    assert_eq!(others[number as usize], other, "{cpu:?}, {key:x?}");
+                                }
                             }
                         }
                     }

@@ -48,25 +48,25 @@ pub(crate) const LAST_BYTE: u32 = 56;
 pub(crate) const ROW: usize = 64;
 
 /// A fixed number of words, initially zero.
+#[repr(C)]
 pub struct Words {
     first: NonNull<u64>,
-    len: usize,
     /// The bytes at which a load of 8 bytes may begin, counted from the first.
     loads: usize,
     memory: Memory,
 }
 
-/// How the memory is freed.
+/// How the memory is freed. (Boxes keep this small: a filter that grows has many tables.)
 enum Memory {
     /// By the `Drop` of this type.
     Heap,
     /// By the `Drop` of the mapping.
-    Mapped { _map: MmapMut },
+    Mapped { _map: Box<MmapMut> },
     /// By the mapping of a file, which may hold more than these words. They are only read.
     #[cfg_attr(not(target_endian = "little"), expect(dead_code, reason = "there maps are refused"))]
     File { _map: Arc<Mmap> },
     /// By the `Drop` of this type, which gives it back to the arena.
-    Pooled(Block),
+    Pooled(Box<Block>),
     /// Not at all: this buffer is about to be dropped.
     Nobody,
     /// By the buffer that this one is a part of, whose words are read and written only through its parts.
@@ -99,14 +99,14 @@ impl Words {
         let bytes = Self::bytes_for(bits);
         let Ok(size @ POOLED_BYTES..PAGE_BYTES) = usize::try_from(bytes) else { return Self::zeroed(bits) };
         let (block, first) = arena::take(size).ok_or(Error::Allocation { bytes })?;
-        let mut words = Self::new(first.cast(), size / 8, Memory::Pooled(block));
+        let mut words = Self::new(first.cast(), size / 8, Memory::Pooled(Box::new(block)));
         words.fill(0);
         Ok(words)
     }
 
     /// Makes a buffer of the `len` words from `first` on, which are readable as long as `memory` lives.
     fn new(first: NonNull<u64>, len: usize, memory: Memory) -> Self {
-        Self { first, len, loads: (8 * len).saturating_sub(LOAD_BYTES - 1), memory }
+        Self { first, loads: (8 * len).saturating_sub(LOAD_BYTES - 1), memory }
     }
 
     fn on_heap(size: usize) -> Option<Self> {
@@ -126,7 +126,7 @@ impl Words {
         let _ = map.advise(memmap2::Advice::HugePage);
         let begin = map.as_ptr().align_offset(PAGE_BYTES);
         let first = NonNull::from(map.get_mut(begin..begin.checked_add(size)?)?).cast::<u64>();
-        Some(Self::new(first, size / 8, Memory::Mapped { _map: map }))
+        Some(Self::new(first, size / 8, Memory::Mapped { _map: Box::new(map) }))
     }
 
     /// Returns the buffer of `bytes` bytes that a file holds from byte `begin` on; `None` if the file is shorter, or
@@ -151,11 +151,11 @@ impl Words {
     pub(crate) fn into_parts(self, cuts: &[usize]) -> Vec<Self> {
         let whole = Arc::new(self);
         let begins = core::iter::once(0).chain(cuts.iter().copied());
-        let ends = cuts.iter().copied().chain([whole.len]);
+        let ends = cuts.iter().copied().chain([whole.count()]);
         begins
             .zip(ends)
             .map(|(begin, end)| {
-                assert!(begin <= end && end <= whole.len, "cuts ascend inside the buffer");
+                assert!(begin <= end && end <= whole.count(), "cuts ascend inside the buffer");
                 // SAFETY: `begin` is at most the length of the buffer.
                 let first = unsafe { whole.first.add(begin) };
                 Self::new(first, end - begin, Memory::Part { whole: Arc::clone(&whole) })
@@ -180,9 +180,15 @@ impl Words {
         whole.and_then(Arc::into_inner).expect("all parts of one buffer come together")
     }
 
+    /// Returns the number of words. (It is computed, so that what a lookup needs of a table fits into a cache line.)
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.loads.div_ceil(LOAD_BYTES)
+    }
+
     /// Returns the number of bytes allocated.
     pub(crate) fn bytes(&self) -> usize {
-        self.len * 8
+        self.count() * 8
     }
 
     /// Returns the bits from bit `at` on, lowest first, to the end of the 8 bytes that begin with the byte of that
@@ -260,24 +266,6 @@ impl Words {
             *field = unsafe { self.bytes_at(byte) >> shift };
         }
         fields
-    }
-
-    /// Returns the `N` bytes from `byte` on, in native byte order, for vectors.
-    ///
-    /// # Panics
-    ///
-    /// If the buffer has fewer.
-    #[inline(always)]
-    pub(super) fn window<const N: usize>(&self, byte: u64) -> &[u8; N] {
-        const { assert!(N >= LOAD_BYTES, "a window is at least a load") };
-        assert!(byte + ((N - LOAD_BYTES) as u64) < self.loads as u64, "a window is inside the buffer");
-        #[expect(clippy::cast_possible_truncation, reason = "below the number of bytes in memory")]
-        let byte = byte as usize;
-        // SAFETY: below `self.loads` is inside the buffer.
-        let from = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
-        // SAFETY: a load of `LOAD_BYTES` bytes may begin `N - LOAD_BYTES` bytes further on, as asserted, so `N` bytes
-        // are readable for as long as `self` is borrowed; they are initialised, and bytes need no alignment.
-        unsafe { &*from.cast::<[u8; N]>() }
     }
 
     /// Reads the bytes from `byte` on as a little-endian number.
@@ -459,7 +447,7 @@ impl Deref for Words {
     fn deref(&self) -> &[u64] {
         // SAFETY: `first` points to `len` initialised words that this value owns, or that lie in a file that it keeps
         // mapped.
-        unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.len) }
+        unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.count()) }
     }
 }
 
@@ -469,7 +457,7 @@ impl DerefMut for Words {
         debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
         // SAFETY: as in `deref`, and `&mut self` makes this the only reference. Buffers in files, which must not be
         // written to, are never reached by `&mut`: `store::Mapped` owns them and offers none.
-        unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
+        unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.count()) }
     }
 }
 
@@ -478,7 +466,7 @@ impl Clone for Words {
     ///
     /// Like every clone of a collection, when memory runs out.
     fn clone(&self) -> Self {
-        let bits = (self.len as u64 - SPARE) * 64;
+        let bits = (self.count() as u64 - SPARE) * 64;
         let mut copy = Self::zeroed(bits).expect("memory for a second table of this size");
         copy.copy_from_slice(self);
         copy
@@ -499,12 +487,12 @@ impl fmt::Debug for Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
-        if let Memory::Pooled(block) = self.memory {
-            arena::give(block);
+        if let Memory::Pooled(block) = &self.memory {
+            arena::give(**block);
         }
         if matches!(self.memory, Memory::Heap) {
             let layout =
-                Layout::from_size_align(self.len * 8, LINE_BYTES).expect("a layout that was allocated");
+                Layout::from_size_align(self.count() * 8, LINE_BYTES).expect("a layout that was allocated");
             // SAFETY: `first` came from `alloc_zeroed` with this layout and is not used again.
             unsafe { dealloc(self.first.as_ptr().cast(), layout) };
         }

@@ -1,9 +1,9 @@
 //! Content that was read, verified: no operation on a filter that passed can panic.
 
+use crate::bits::prefix_table::OFFSET_BITS;
 use crate::engine::MOST_COPIES;
 
 use super::entry::{Entry, length};
-use super::layout::OFFSET_BITS;
 use super::region::Region;
 
 /// Content that no history of operations leads to.
@@ -31,7 +31,7 @@ impl Region {
             }
         }
         let mut flaw = None;
-        self.each_content(|bit, content| {
+        self.each_content(|_, bit, content| {
             if flaw.is_none() && !self.is_tag(content & ((1 << self.bits()) - 1)) {
                 flaw = Some(RegionFlaw::Table { bit, what: "a slot has no fingerprint, or too short a one" });
             }

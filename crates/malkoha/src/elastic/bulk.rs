@@ -145,7 +145,7 @@ impl Work for StoreSome<'_> {
             if again == Again::Skip && region.holds(hash, vectors) {
                 continue;
             }
-            if region.entries >= region.most || !region.put_in_either(region.entry(hash, value)) {
+            if region.entries >= region.most || !region.put_in_either(region.entry(hash, value), vectors) {
                 return i;
             }
             *stored += 1;

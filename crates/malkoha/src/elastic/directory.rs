@@ -13,7 +13,9 @@ use crate::key::KeyHash;
 use super::batch::Holds;
 use super::growth::{self, Grown, Step};
 use super::layout::{BASES, ElasticLayout, GROUP_BITS, GROUPS, LARGEST};
-use super::region::{Region, Shape};
+use super::put::PutKey;
+use super::region::Region;
+use super::shape::Shape;
 
 /// How much deeper than the average a region may be, in bits. Beyond that, hashes were chosen by an enemy.
 pub(super) const MOST_EXCESS: u32 = 8;
@@ -41,8 +43,6 @@ pub(crate) struct Elastic {
     pub(super) len: u64,
     /// The bytes of all regions.
     table_bytes: usize,
-    /// Whether all regions have narrow slots.
-    narrow: bool,
     /// Whether regions may have entries in their overflow.
     overflows: bool,
     pub(super) counters: Counters,
@@ -104,7 +104,6 @@ impl Elastic {
             regions,
             len,
             table_bytes: 0,
-            narrow: true,
             overflows: false,
             counters: Counters::default(),
             steps: GrowthCounts::default(),
@@ -132,14 +131,7 @@ impl Elastic {
     /// Sums up the memory of the regions, and what lookups must know of all of them.
     fn measure(&mut self) {
         self.table_bytes = self.regions.iter().map(Region::bytes).sum();
-        self.narrow = self.regions.iter().all(Region::is_narrow);
         self.overflows = self.regions.iter().any(|region| !region.overflow().is_empty());
-    }
-
-    /// Whether all regions have narrow slots.
-    #[inline(always)]
-    pub(super) fn is_narrow(&self) -> bool {
-        self.narrow
     }
 
     /// Whether some region has entries in its overflow.
@@ -164,6 +156,12 @@ impl Elastic {
     #[inline(always)]
     pub(super) fn region(&self, hash: KeyHash) -> &Region {
         &self.regions[self.region_of(hash)]
+    }
+
+    /// The way to the regions, for loops that look many keys up.
+    #[inline(always)]
+    pub(super) fn finder(&self) -> Finder<'_> {
+        Finder { shift: 64 - self.bits, directory: &self.directory, regions: &self.regions }
     }
 
     /// The entries of the directory that lead to the region with this shape.
@@ -287,15 +285,16 @@ impl Elastic {
     #[inline]
     pub(super) fn store(&mut self, hash: KeyHash, value: u16) -> Result<(), Full> {
         let at = self.region_of(hash);
-        let region = &mut self.regions[at];
-        if region.entries >= region.most || !region.put_in_either(region.entry(hash, value)) {
-            self.store_otherwise(hash, value)?;
+        match self.cpu.run(PutKey(&mut self.regions[at], hash, value)) {
+            Some(0) => {}
+            Some(steps) => self.counters.walked(steps),
+            None => self.store_otherwise(hash, value)?,
         }
         self.len += 1;
         Ok(())
     }
 
-    /// Stores one copy of a key whose places are full, or whose region is.
+    /// Stores one copy of a key whose region is full, or for which no walk finds room.
     #[cold]
     fn store_otherwise(&mut self, hash: KeyHash, value: u16) -> Result<(), Full> {
         loop {
@@ -369,7 +368,6 @@ impl Elastic {
     /// Replaces the region `at`, and leads the directory to the new one.
     fn replace(&mut self, at: usize, region: Region) {
         self.table_bytes += region.bytes();
-        self.narrow &= region.is_narrow();
         self.overflows |= !region.overflow().is_empty();
         let range = self.range(&region.shape());
         self.table_bytes -= replace(&mut self.regions[at], region).bytes();
@@ -379,7 +377,6 @@ impl Elastic {
     /// Adds a region, and leads the directory to it.
     fn add(&mut self, region: Region) {
         self.table_bytes += region.bytes();
-        self.narrow &= region.is_narrow();
         self.overflows |= !region.overflow().is_empty();
         let range = self.range(&region.shape());
         self.directory[range]
@@ -452,6 +449,23 @@ impl Elastic {
             self.lead();
         }
         Ok(())
+    }
+}
+
+/// The directory and the regions of a filter that does not change meanwhile.
+#[derive(Clone, Copy)]
+pub(super) struct Finder<'a> {
+    shift: u32,
+    directory: &'a [u32],
+    regions: &'a [Region],
+}
+
+impl<'a> Finder<'a> {
+    #[inline(always)]
+    pub(super) fn region(self, hash: KeyHash) -> &'a Region {
+        #[expect(clippy::cast_possible_truncation, reason = "below the length of the directory")]
+        let index = (hash.to_raw() >> self.shift) as usize;
+        &self.regions[self.directory[index] as usize]
     }
 }
 

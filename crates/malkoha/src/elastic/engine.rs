@@ -71,8 +71,7 @@ impl Engine for Elastic {
 
     #[inline]
     fn prefetch(&self, hash: KeyHash) {
-        let region = self.region(hash);
-        region.prefetch(region.homes(hash));
+        self.region(hash).approach(hash).prefetch();
     }
 
     fn contains_batch(&self, hashes: &[KeyHash], answers: &mut [bool]) {

@@ -3,10 +3,11 @@
 //! An entry is an interval of hashes: those that begin with the prefix of its region, draw its place, and continue with
 //! the bits of its fingerprint. The intervals of two entries of a filter are disjoint, or one contains the other.
 
+use crate::bits::prefix_table::OFFSET_BITS;
 use crate::bits::words::mask;
 use crate::key::KeyHash;
 
-use super::layout::{BASES, GROUP_BITS, OFFSET_BITS};
+use super::layout::{BASES, GROUP_BITS};
 
 /// An entry of a table, without its side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

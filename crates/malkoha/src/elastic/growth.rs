@@ -15,7 +15,9 @@ use crate::error::Full;
 
 use super::entry::Entry;
 use super::layout::{BASES, ElasticLayout, FEWEST_SLOTS, GROUP_BITS, LARGEST, LEVEL_END, MOST_SLOTS, limit};
-use super::region::{Region, Shape};
+use super::region::Region;
+use super::shape::Shape;
+use super::transfer::{Change, Transfer};
 
 /// The share of the most entries that a region has at most after it has shrunk, so that it does not grow at once.
 const SHRUNK: f64 = 0.8;
@@ -142,44 +144,28 @@ pub(super) fn doubled(region: &Region, layout: &ElasticLayout) -> Result<Grown, 
     }
     let places = 2 * shape.places;
     let slots = slots_for(u64::from(region.entries) + region.overflow().len(), places);
-    let mut larger = empty(layout, Shape { places, slots, tag_bits, ..shape })?;
-    let (from, to) = (region.bits(), larger.bits());
-    region.each_entry(|entry, copies| {
-        let (one, two) = entry.doubled(from);
-        larger.pour(one.fitted(from, to), copies)?;
-        two.map_or(Ok(()), |two| larger.pour(two.fitted(from, to), copies))
-    })?;
+    let mut transfer = Transfer::new([empty(layout, Shape { places, slots, tag_bits, ..shape })?])?;
+    transfer.take(region, Change::Double)?;
+    let [larger] = transfer.finish()?;
     Ok(Grown::One(larger))
 }
 
 /// Two regions with as many places each.
 fn split(region: &Region, layout: &ElasticLayout, tag_bits: u32) -> Result<[Region; 2], Full> {
     let shape = region.shape();
-    let (places, depth) = (u64::from(shape.places), shape.depth + 1);
+    let depth = shape.depth + 1;
     let mut counts = [0; 2];
     region.each_entry(|entry, copies| {
-        counts[usize::from(2 * entry.place >= places)] += copies;
+        counts[usize::from(2 * entry.place >= u64::from(shape.places))] += copies;
         Ok(())
     })?;
     let child = |i: usize| {
         let (prefix, slots) = (shape.prefix | (i as u64) << (64 - depth), slots_for(counts[i], shape.places));
         empty(layout, Shape { prefix, depth, slots, tag_bits, ..shape })
     };
-    let mut children = [child(0)?, child(1)?];
-    let (from, to) = (region.bits(), tag_bits - 1);
-    region.each_entry(|entry, copies| {
-        let (one, two) = entry.doubled(from);
-        // Both entries have the same place.
-        let second = one.place >= places;
-        let child = &mut children[usize::from(second)];
-        let mut pour = |mut entry: Entry| {
-            entry.place -= if second { places } else { 0 };
-            child.pour(entry.fitted(from, to), copies)
-        };
-        pour(one)?;
-        two.map_or(Ok(()), pour)
-    })?;
-    Ok(children)
+    let mut transfer = Transfer::new([child(0)?, child(1)?])?;
+    transfer.take(region, Change::Double)?;
+    transfer.finish()
 }
 
 /// A region with fewer slots or half of the places, if it has room for all entries. Regions that were split cannot be
@@ -222,17 +208,10 @@ fn half(layout: &ElasticLayout, shape: Shape, entries: u64) -> Shape {
 
 /// A region of this shape with the entries of others, each of which begins at a place and is some levels higher.
 fn filled(layout: &ElasticLayout, shape: Shape, regions: &[(&Region, u64, u32)]) -> Result<Region, Full> {
-    let mut region = empty(layout, shape)?;
+    let mut transfer = Transfer::new([empty(layout, shape)?])?;
     for &(source, first, levels) in regions {
-        let from = source.bits();
-        source.each_entry(|mut entry, copies| {
-            entry.place += first;
-            for above in 0..levels {
-                entry = entry.halved(from + above);
-            }
-            let entry = entry.fitted(from + levels, shape.tag_bits - 1);
-            if copies > 1 { region.pour(entry, copies) } else { region.put(entry).map(drop).ok_or(Full) }
-        })?;
+        transfer.take(source, Change::Halve { first, levels })?;
     }
+    let [region] = transfer.finish_in_tables()?;
     Ok(region)
 }

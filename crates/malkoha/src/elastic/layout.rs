@@ -10,8 +10,8 @@
 //!
 //! An entry that was stored at level g with f(g) bits is hit by a stranger with the same chance for ever: a doubling
 //! takes one bit of the fingerprint and adds one to the place. Shrinking shortens fingerprints at most to the length of
-//! those that are stored at the lower level; such an entry counts as stored there. Let c = 7 x 0.985 be the most entries
-//! per place. All entries that were stored at level j or below were in the table together when it was last at such a
+//! those that are stored at the lower level; such an entry counts as stored there. Let c = 7 x 0.985 be the most
+//! entries per place. All entries that were stored at level j or below were in the table together when it was last at such a
 //! level. So there are at most c 2^j of them for each place of level 0. Among the histories that obey this, the one with
 //! the highest rate fills every level: c entries per place at the first one, and c/2 at every further one. Its rate is
 //!
@@ -23,6 +23,7 @@
 //! the promise. Level g gets a share in proportion to 1/g. Levels of small tables get less, because long fingerprints
 //! cost little there. If the caller expects a number of keys that is not small, its level gets half of the promise.
 
+use crate::bits::prefix_table::OFFSET_BITS;
 use crate::error::Error;
 use crate::kind::Kind;
 
@@ -44,9 +45,6 @@ pub(crate) const MOST_SLOTS: u32 = 7;
 /// The fewest slots per place, from level 1 on.
 pub(crate) const FEWEST_SLOTS: u32 = 4;
 
-/// Bits of a fingerprint that determine the offset to the other place. Every entry keeps them.
-pub(crate) const OFFSET_BITS: u32 = 4;
-
 /// Bits that a new fingerprint has at least: entries run out of bits only after eight doublings.
 const LEAST_BITS: u32 = OFFSET_BITS + 8;
 
@@ -67,8 +65,13 @@ pub(crate) const LEVEL_END: u32 = LEVELS as u32;
 /// The level at which tables are no longer small: about 10^5 keys.
 const SMALL_LEVEL: u32 = 7;
 
-/// Loads up to which places of 0 to 7 slots are filled.
+/// Loads up to which places of 0 to 7 slots are filled. Tables beyond the first-level cache are filled a little less: there,
+/// long walks cost more than memory.
 const LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.93, 0.955, 0.97, 0.98, 0.985];
+const LARGE_LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.92, 0.945, 0.96, 0.972, 0.979];
+
+/// The fewest places of a table beyond the first-level cache.
+const LARGE_PLACES: u32 = BASES[0] << SMALL_LEVEL;
 
 /// The numbers of a filter that grows in small steps. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,14 +89,18 @@ pub struct ElasticLayout {
 
 /// The most entries that a region of so many places and slots per place is filled with.
 pub(crate) fn limit(places: u32, slots: u32) -> u32 {
+    let loads = if places < LARGE_PLACES { LOADS } else { LARGE_LOADS };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the number of slots")]
-    let limit = (f64::from(places * slots) * LOADS[slots as usize]) as u32;
+    let limit = (f64::from(places * slots) * loads[slots as usize]) as u32;
     limit
 }
 
-/// The most entries per place.
+/// The most entries per place that the promise allows for.
+const ALLOWED_ENTRIES: f64 = MOST_SLOTS as f64 * LOADS[MOST_SLOTS as usize];
+
+/// The most entries per place of a large table.
 fn most_entries() -> f64 {
-    f64::from(MOST_SLOTS) * LOADS[MOST_SLOTS as usize]
+    f64::from(MOST_SLOTS) * LARGE_LOADS[MOST_SLOTS as usize]
 }
 
 /// The number of keys up to which no group exceeds a level: a quarter of them fills the group with the fewest places.
@@ -163,7 +170,7 @@ impl ElasticLayout {
         };
         let (mut allowed, mut spent) = (0.0, 0.0);
         for level in first..LEVEL_END {
-            let entries = most_entries() / if level == first { 1.0 } else { 2.0 };
+            let entries = ALLOWED_ENTRIES / if level == first { 1.0 } else { 2.0 };
             let before = if level == first { 0 } else { self.fingerprint_bits(level - 1) };
             // A doubling takes one bit of every fingerprint, and what is left must fit in the slots.
             let least = LEAST_BITS.max(before.saturating_sub(1));
@@ -271,7 +278,7 @@ mod tests {
             ] {
                 let layout = ElasticLayout::new(rate, keys, most, 0).unwrap();
                 let chance =
-                    |level: u32| most_entries() * (-f64::from(layout.fingerprint_bits(level))).exp2();
+                    |level: u32| ALLOWED_ENTRIES * (-f64::from(layout.fingerprint_bits(level))).exp2();
                 let (first, last) = (layout.first_level(), layout.last_level);
                 let sum = chance(first) + (first + 1..=last).map(|level| chance(level) / 2.0).sum::<f64>();
                 assert!(sum <= rate, "2^-{exponent}, {keys} keys: {sum}");

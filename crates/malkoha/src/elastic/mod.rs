@@ -39,6 +39,7 @@
 mod audit;
 mod batch;
 mod bulk;
+mod content;
 mod directory;
 mod engine;
 mod entry;
@@ -46,13 +47,17 @@ mod growth;
 mod layout;
 mod merge;
 mod overflow;
+mod put;
 mod region;
+mod shape;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 pub(crate) use audit::RegionFlaw;
 pub(crate) use directory::Elastic;
 pub(crate) use entry::Entry;
 pub use layout::ElasticLayout;
 pub(crate) use layout::{BASES, GROUP_BITS, GROUPS, LARGEST, LEVEL_END, LEVELS};
-pub(crate) use region::{Region, Shape};
+pub(crate) use region::Region;
+pub(crate) use shape::Shape;

@@ -66,38 +66,37 @@ impl Overflow {
         is_gone
     }
 
-    /// All intervals that contain the key with this place and tag, longest fingerprint first.
-    fn matching(&self, place: u64, tag: u64) -> impl Iterator<Item = (u64, &Copies)> {
+    /// All intervals that contain a key, given its place and tag, longest fingerprint first.
+    fn matching(&self, key: Entry) -> impl Iterator<Item = (u64, &Copies)> {
         self.0.iter().flat_map(move |all| {
             let marks = all.marks.iter().enumerate().filter(|(_, intervals)| **intervals > 0);
-            let tags = marks.map(move |(mark, _)| cut(tag, mark));
-            tags.filter_map(move |tag| all.copies.get(&(place, tag)).map(|copies| (tag, copies)))
+            let tags = marks.map(move |(mark, _)| cut(key.tag, mark));
+            tags.filter_map(move |tag| all.copies.get(&(key.place, tag)).map(|copies| (tag, copies)))
         })
     }
 
-    /// Whether an entry matches the key with this place and tag.
-    pub(super) fn holds(&self, place: u64, tag: u64) -> bool {
-        self.matching(place, tag).next().is_some()
+    /// Whether an entry matches a key.
+    pub(super) fn holds(&self, key: Entry) -> bool {
+        self.matching(key).next().is_some()
     }
 
     /// Whether an entry with the same value covers the whole interval of an entry.
     pub(super) fn covers(&self, entry: Entry) -> bool {
         let (mark, value) = (entry.tag.trailing_zeros(), entry.value);
-        let mut matching =
-            self.matching(entry.place, entry.tag).filter(|(tag, _)| tag.trailing_zeros() >= mark);
+        let mut matching = self.matching(entry).filter(|(tag, _)| tag.trailing_zeros() >= mark);
         matching.any(|(_, copies)| copies.binary_search_by_key(&value, |(value, _)| *value).is_ok())
     }
 
-    /// The longest entry with this value that matches the key with this place and tag.
+    /// The longest entry that matches a key and has its value.
     pub(super) fn longest(&self, key: Entry) -> Option<Entry> {
-        let Entry { place, tag, value } = key;
-        let has_value = |copies: &Copies| copies.binary_search_by_key(&value, |(value, _)| *value).is_ok();
-        self.matching(place, tag).find(|(_, copies)| has_value(copies)).map(|(tag, _)| Entry { tag, ..key })
+        let has_value =
+            |copies: &Copies| copies.binary_search_by_key(&key.value, |(value, _)| *value).is_ok();
+        self.matching(key).find(|(_, copies)| has_value(copies)).map(|(tag, _)| Entry { tag, ..key })
     }
 
-    /// Calls `act` with the value and the number of copies of all entries that match the key with this place and tag.
-    pub(super) fn each_match(&self, place: u64, tag: u64, mut act: impl FnMut(u16, u64)) {
-        let copies = self.matching(place, tag).flat_map(|(_, copies)| copies);
+    /// Calls `act` with the value and the number of copies of all entries that match a key.
+    pub(super) fn each_match(&self, key: Entry, mut act: impl FnMut(u16, u64)) {
+        let copies = self.matching(key).flat_map(|(_, copies)| copies);
         copies.for_each(|(value, copies)| act(*value, *copies));
     }
 

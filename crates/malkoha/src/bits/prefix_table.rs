@@ -1,0 +1,387 @@
+//! Tables of prefixes, from which the fraction of a hash draws two places.
+//!
+//! ```text
+//!   fraction x places = first place . rest
+//!                                      |
+//!                                      +- its first four bits: the distance to the second place, around the table
+//!                                      +- all of them: the fingerprint
+//! ```
+//!
+//! A draw is below the number of places for every fraction, so it is enough to check once, when a table is made, that
+//! its words hold all places; lookups need no check.
+#![expect(unsafe_code, reason = "what was drawn lies inside, and need not be checked")]
+
+use crate::key::draw::draw;
+use crate::key::mix;
+
+use super::prefixes::{Form, HALF_WINDOW, matches};
+use super::words::{Words, prefetch_line};
+
+/// Bits of a fingerprint that determine the distance to the other place. Every entry keeps them.
+pub(crate) const OFFSET_BITS: u32 = 4;
+
+/// The distances to the second place, as fractions of the table in units of 2^-32. They are pseudo-random and not evenly
+/// spaced, so that places have few common neighbours.
+const DISTANCES: [u32; 1 << OFFSET_BITS] = {
+    let mut distances = [0; 1 << OFFSET_BITS];
+    let mut i = 0;
+    while i < distances.len() {
+        distances[i] = (mix(i as u64 + 1) >> 32) as u32;
+        i += 1;
+    }
+    distances
+};
+
+/// The bit of a tag in the highest bits of a word that is set on the second side.
+pub(crate) const SECOND_SIDE: u64 = 1 << 63;
+
+/// Words seen as places of slots.
+///
+/// The invariant: there is at least one place; every distance is shorter than the table; and the words hold all places and
+/// a window from each bit of them. None of this changes. (What lookups need comes first.)
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct PrefixTable {
+    places: u32,
+    /// Bits of a place.
+    stride: u32,
+    /// Bits of all places.
+    bits: u32,
+    /// The distance from a tag to the highest bits of a lane.
+    pub(super) shift: u32,
+    /// The lanes that are slots: bits 0 to 7 for the first place of a key, 8 to 15 for the second.
+    pub(super) lanes: u16,
+    /// Bytes of a window.
+    window: u8,
+    form: Form,
+    /// The numbers of places from the first to the second place.
+    distances: [u16; DISTANCES.len()],
+    words: Words,
+}
+
+impl PrefixTable {
+    /// Makes a table of so many places of this form; there may be more words.
+    ///
+    /// # Panics
+    ///
+    /// If there are too few words, no places, or more than a number of 16 bits counts.
+    pub(crate) fn new(words: Words, places: u32, form: Form) -> Self {
+        let bits = form.bit(places);
+        assert!(places > 0 && bits + form.spare_bits() <= 64 * words.len() as u64, "words hold all places");
+        assert!(places <= u32::from(u16::MAX), "distances are small");
+        let stride = form.width() * form.slots();
+        let mut distances = [0; DISTANCES.len()];
+        for (places_between, fraction) in distances.iter_mut().zip(DISTANCES) {
+            let between = (u64::from(fraction) * u64::from(places - 1) >> 32) + 1;
+            // In a table of one place, both places are the same.
+            *places_between = u16::try_from(between % u64::from(places)).expect("fewer than the places");
+        }
+        Self {
+            places,
+            stride,
+            bits: places * stride,
+            shift: if form.is_narrow() { u32::BITS } else { u64::BITS } - form.tag_bits(),
+            lanes: 0x0101 * ((1 << form.slots()) - 1),
+            window: u8::try_from(form.window_bytes()).expect("at most 64"),
+            form,
+            distances,
+            words,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn places(&self) -> u32 {
+        self.places
+    }
+
+    #[inline(always)]
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The numbers of places from the first to the second place, by the first bits of a fingerprint.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn distances(&self) -> &[u16; DISTANCES.len()] {
+        &self.distances
+    }
+
+    /// Bits of a place.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn stride(&self) -> u32 {
+        self.stride
+    }
+
+    /// Bits of all places.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    pub(crate) fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// The same words, mutable. (Not as `Words`, which could be replaced by fewer.)
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
+    /// The number of places from the first place of a key to the second, given the rest of its fraction.
+    #[inline(always)]
+    fn distance(&self, rest: u64) -> u32 {
+        self.distances[(rest >> (64 - OFFSET_BITS)) as usize].into()
+    }
+
+    /// A bit below twice the number of all bits, counted around the table.
+    #[inline(always)]
+    fn around(&self, bit: u32) -> u32 {
+        let (less, is_inside) = bit.overflowing_sub(self.bits);
+        if is_inside { bit } else { less }
+    }
+
+    /// Where the other place of a tag begins, given where its place does. The tag is in the highest bits of a word.
+    ///
+    /// # Panics
+    ///
+    /// If the table has no such bit.
+    #[inline(always)]
+    pub(crate) fn other(&self, at: u32, tag: u64) -> u32 {
+        assert!(at < self.bits, "a place begins in the table");
+        let distance = self.distance(tag << 1) * self.stride;
+        let step = if tag & SECOND_SIDE == 0 { distance } else { self.bits - distance };
+        self.around(at + step)
+    }
+
+    /// The second place of what begins with the bits of `sought`, which leave the highest bit free.
+    #[inline(always)]
+    pub(crate) fn second_place(&self, first: u32, sought: u64) -> u32 {
+        let place = first + self.distance(sought << 1);
+        if place >= self.places { place - self.places } else { place }
+    }
+
+    /// The first place of a tag that is at this place.
+    #[inline(always)]
+    pub(crate) fn first_place(&self, place: u32, tag: u64) -> u32 {
+        let back = if tag & SECOND_SIDE == 0 { 0 } else { self.distance(tag << 1) };
+        if place < back { place + self.places - back } else { place - back }
+    }
+
+    /// Draws the first place; returns it and the rest of the fraction.
+    #[inline(always)]
+    pub(crate) fn draw(&self, fraction: u64) -> (u32, u64) {
+        let (place, rest) = draw(fraction, u64::from(self.places));
+        #[expect(clippy::cast_possible_truncation, reason = "below the number of places")]
+        (place as u32, rest)
+    }
+
+    /// The key of a fraction at its two places.
+    #[inline(always)]
+    pub(crate) fn approach(&self, fraction: u64) -> Approach<'_> {
+        let (first, rest) = self.draw(fraction);
+        self.approach_drawn(first, rest)
+    }
+
+    /// What begins with the bits of `sought`, which leave the highest bit free, at its two places.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such place.
+    #[inline(always)]
+    pub(crate) fn approach_at(&self, first: u32, sought: u64) -> Approach<'_> {
+        assert!(first < self.places, "there is such a place");
+        self.approach_drawn(first, sought << 1)
+    }
+
+    /// Both places are inside the table: the first is given, and `around` makes the second so.
+    #[inline(always)]
+    fn approach_drawn(&self, first: u32, rest: u64) -> Approach<'_> {
+        let at = first * self.stride;
+        let second = self.around(at + self.distance(rest) * self.stride);
+        Approach { table: self, at: [at, second], sought: rest >> 1 }
+    }
+
+    /// Two places, given by their first bits, of which only the slots matter.
+    ///
+    /// # Panics
+    ///
+    /// If the table has no such bits.
+    #[inline(always)]
+    pub(crate) fn both(&self, at: [u32; 2]) -> Approach<'_> {
+        assert!(at[0] < self.bits && at[1] < self.bits, "places begin in the table");
+        Approach { table: self, at, sought: 0 }
+    }
+
+    /// The content of a slot that begins at this bit.
+    #[inline(always)]
+    pub(crate) fn read(&self, bit: u64) -> u64 {
+        self.words.read(bit, self.form.width())
+    }
+
+    /// Changes the content of a slot that begins at this bit.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, bit: u64, content: u64) {
+        self.words.write(bit, self.form.width(), content);
+    }
+
+    /// Copies all slots into an empty table with as many places, which have at least as many slots of the same width.
+    pub(crate) fn copy_places(&self, to: &mut Self) {
+        let form = self.form;
+        assert!(to.places == self.places && to.stride >= self.stride, "the other places are not smaller");
+        let group = form.slots_per_load() * form.width();
+        let mut writer = BitWriter { words: &mut to.words, done: 0, bits: 0, count: 0 };
+        let mut at = 0u64;
+        for _ in 0..self.places {
+            let end = at + u64::from(self.stride);
+            while at < end {
+                let bits = group.min(u32::try_from(end - at).expect("less than a place"));
+                writer.push(self.words.read(at, bits), bits);
+                at += u64::from(bits);
+            }
+            let mut rest = to.stride - self.stride;
+            while rest > 0 {
+                let bits = rest.min(u64::BITS);
+                writer.push(0, bits);
+                rest -= bits;
+            }
+        }
+        writer.finish();
+    }
+
+    /// The content of a slot as a tag in the highest bits of a word.
+    #[inline(always)]
+    pub(crate) fn tag(&self, content: u64) -> u64 {
+        content << (64 - self.form.tag_bits())
+    }
+}
+
+/// A key at its two places: everything that a comparison needs.
+///
+/// The invariant: both bits are inside the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Approach<'a> {
+    pub(super) table: &'a PrefixTable,
+    /// The bits at which the places begin.
+    at: [u32; 2],
+    /// The fingerprint, from bit 62 down. It is longer than any in the table. Bit 63, the side, is 0.
+    pub(super) sought: u64,
+}
+
+impl Approach<'_> {
+    /// The bits at which the places begin.
+    #[inline(always)]
+    pub(crate) fn at(&self) -> [u32; 2] {
+        self.at
+    }
+
+    /// The bit of the byte in which a place begins.
+    #[inline(always)]
+    pub(super) fn phase(&self, side: usize) -> usize {
+        self.at[side] as usize % 8
+    }
+
+    /// The first byte of the window of a place. All of its bytes are readable.
+    #[inline(always)]
+    pub(super) fn window(&self, side: usize) -> *const u8 {
+        let first = self.table.words.as_ptr().cast::<u8>();
+        // SAFETY: the bit is inside the words, by the invariants of this type and the table.
+        unsafe { first.add(self.at[side] as usize / 8) }
+    }
+
+    /// The first byte of the second half of the window of a place with narrow slots. All of its bytes are readable.
+    #[inline(always)]
+    pub(super) fn second_half(&self, side: usize) -> *const u8 {
+        let begin = usize::from(self.table.window) - HALF_WINDOW;
+        // SAFETY: this is inside the window, which is at least as long as one half.
+        unsafe { self.window(side).add(begin) }
+    }
+
+    /// The first bit of slot `number` as bits of [`hits`](super::cpu::Vectors::hits) count them.
+    #[inline(always)]
+    pub(crate) fn bit(&self, number: u32) -> u64 {
+        self.table.form.slot(self.at[(number / 8) as usize].into(), number % 8)
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        for side in 0..2 {
+            prefetch_line(self.window(side).cast());
+            // A window may end in the next cache line.
+            prefetch_line(self.window(side).wrapping_add(usize::from(self.table.window) - 1).cast());
+        }
+    }
+
+    /// Does `Vectors::hits`, one slot at a time.
+    #[inline(always)]
+    pub(super) fn hits_one_by_one(&self) -> u32 {
+        self.mark(|tag, side| matches(tag, self.sought | side))
+    }
+
+    /// Does `Vectors::others`, one slot at a time.
+    #[inline(always)]
+    pub(super) fn others_one_by_one(&self) -> [u32; 16] {
+        let mut others = [0; 16];
+        for side in 0..2 {
+            for slot in 0..self.table.form.slots() {
+                let number = 8 * side + slot;
+                let tag = self.table.tag(self.table.read(self.bit(number)));
+                others[number as usize] = self.table.other(self.at[side as usize], tag);
+            }
+        }
+        others
+    }
+
+    /// Does `Vectors::vacant`, one slot at a time.
+    #[inline(always)]
+    pub(super) fn vacant_one_by_one(&self) -> u32 {
+        self.mark(|tag, _| tag == 0)
+    }
+
+    #[inline(always)]
+    fn mark(&self, is: impl Fn(u64, u64) -> bool) -> u32 {
+        let slots = self.table.form.slots();
+        let sides = [(0, 0), (8, SECOND_SIDE)];
+        let numbers =
+            sides.into_iter().flat_map(|(begin, side)| (begin..begin + slots).map(move |i| (i, side)));
+        numbers.fold(0, |marks, (number, side)| {
+            let tag = self.table.tag(self.table.read(self.bit(number)));
+            marks | u32::from(is(tag, side)) << number
+        })
+    }
+}
+
+/// Bits written one after the other, a whole word at a time.
+struct BitWriter<'a> {
+    words: &'a mut [u64],
+    /// Words that are complete.
+    done: usize,
+    /// The bits of the next word, and their number.
+    bits: u64,
+    count: u32,
+}
+
+impl BitWriter<'_> {
+    /// Appends `count` bits, 1 to 64; the others are 0.
+    #[inline(always)]
+    fn push(&mut self, bits: u64, count: u32) {
+        self.bits |= bits << self.count;
+        let filled = self.count + count;
+        if filled < u64::BITS {
+            self.count = filled;
+            return;
+        }
+        self.words[self.done] = self.bits;
+        self.done += 1;
+        // In two shifts, because one by 64 is not defined.
+        self.bits = bits >> 1 >> (u64::BITS - 1 - self.count);
+        self.count = filled - u64::BITS;
+    }
+
+    fn finish(self) {
+        if self.count > 0 {
+            self.words[self.done] = self.bits;
+        }
+    }
+}
