@@ -91,7 +91,7 @@ impl Spec {
         Self::with(Given::KeysAndRate(keys, rate))
     }
 
-    /// A filter for any number of keys with at most this rate of false positives. It begins with a few hundred bytes
+    /// A filter for any number of keys with at most this rate of false positives. It begins with about 1.5 kB
     /// and [grows](Self::growing).
     ///
     /// ```
