@@ -219,7 +219,6 @@ fn marks(key: &Approach<'_>, marked: impl Fn(__m256i, usize) -> __m256i) -> u32 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn hits(key: &Approach<'_>) -> u32 {
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
     let sought = (key.sought >> 32) as i32;
     marks(key, |tags, side| {
         let sought = _mm256_set1_epi32(if side == 0 { sought } else { sought | i32::MIN });

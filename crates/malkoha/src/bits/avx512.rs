@@ -246,7 +246,6 @@ fn tags(key: &Approach<'_>) -> __m512i {
 fn hits(key: &Approach<'_>) -> u16 {
     let tags = tags(key);
     let sides = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, S, S, S, S, S, S, S, S);
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
     let sought = _mm512_or_si512(_mm512_set1_epi32((key.sought >> 32) as i32), sides);
     // `prefixes::matches` in every lane.
     let below = _mm512_add_epi32(tags, _mm512_set1_epi32(-1));
@@ -315,7 +314,7 @@ fn wide_tags(key: &Approach<'_>, side: usize) -> __m512i {
     // SAFETY: there are 64 bytes, and this load needs no alignment.
     let slots = unsafe { _mm512_loadu_si512(SLOTS.as_ptr().cast()) };
     let begins = _mm512_mul_epu32(slots, _mm512_set1_epi64(i64::from(key.table.form().width())));
-    let begins = _mm512_add_epi64(begins, _mm512_set1_epi64(key.phase(side) as i64));
+    let begins = _mm512_add_epi64(begins, _mm512_set1_epi64((key.phase(side) as u64).cast_signed()));
     let repeat = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 0x0808_0808, 0x0808_0808));
     let order = _mm512_shuffle_epi8(_mm512_srli_epi64::<3>(begins), repeat);
     let order = _mm512_add_epi64(order, _mm512_set1_epi64(0x0706_0504_0302_0100));

@@ -68,11 +68,11 @@ impl PrefixTable {
     pub(crate) fn new(words: Words, places: u32, form: Form) -> Self {
         let bits = form.bit(places);
         assert!(places > 0 && bits + form.spare_bits() <= 64 * words.len() as u64, "words hold all places");
-        assert!(places <= u32::from(u16::MAX), "distances are small");
+        assert!(u16::try_from(places).is_ok(), "distances have 16 bits");
         let stride = form.width() * form.slots();
         let mut distances = [0; DISTANCES.len()];
         for (places_between, fraction) in distances.iter_mut().zip(DISTANCES) {
-            let between = (u64::from(fraction) * u64::from(places - 1) >> 32) + 1;
+            let between = ((u64::from(fraction) * u64::from(places - 1)) >> 32) + 1;
             // In a table of one place, both places are the same.
             *places_between = u16::try_from(between % u64::from(places)).expect("fewer than the places");
         }

@@ -31,7 +31,8 @@ pub(super) const HALF_WINDOW: usize = 16;
 /// window is no longer than necessary, because a byte in the next cache line costs as much as the whole line.
 #[inline(always)]
 pub(super) const fn second_half(width: usize) -> usize {
-    let last = ((MOST_SLOTS as usize - 1) * width + 7) / 8;
+    // The byte in which the last slot begins, if the place begins with the last bit of a byte.
+    let last = ((MOST_SLOTS as usize - 1) * width).div_ceil(8);
     (last + 4).saturating_sub(HALF_WINDOW)
 }
 
