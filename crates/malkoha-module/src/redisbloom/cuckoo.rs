@@ -220,10 +220,20 @@ impl Cuckoo {
         // A dump may have said fewer items than it had tags.
         self.items = self.items.saturating_sub(1);
         self.deletes = self.deletes.saturating_add(1);
-        if self.tables.len() > 1 && self.deletes as f64 > self.items as f64 * 0.1 {
+        if self.needs_compaction(self.items, self.deletes) {
             self.compact(Effort::UntilStuck);
         }
         true
+    }
+
+    fn needs_compaction(&self, items: u64, deletes: u64) -> bool {
+        self.tables.len() > 1 && deletes as f64 > items as f64 * 0.1
+    }
+
+    /// Whether the filter will be compacted when the next key is removed.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.needs_compaction(self.items.saturating_sub(1), self.deletes.saturating_add(1))
     }
 
     /// Moves tags from newer tables to older ones, and frees the newest tables that are empty then.

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use super::api::{
     self, Api, CommandFn, CommandInfo, CommandInfoVersion, RawContext, RawInfo, RawString, api,
 };
-use super::call::{self, Arguments};
+use super::arguments::Arguments;
+use super::call;
 use super::settings::{NumberSetting, RateSetting};
 use super::types::{self, Value};
 

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::api::{RawContext, RawDigest, RawIo, RawString, RawType, TypeMethods, api};
+use super::loans;
 use super::stream::{Digest, Reader, Rewriter, Unreadable, Writer};
 
 /// The version of [`TypeMethods`]: the third has copies and the effort of freeing.
@@ -176,6 +177,9 @@ unsafe extern "C" fn digest<T: Value>(digest: *mut RawDigest, value: *mut c_void
 }
 
 unsafe extern "C" fn free<T: Value>(value: *mut c_void) {
+    if loans::take_over(value, free::<T>) {
+        return;
+    }
     // SAFETY: the server gives the box back, and does not use it any more.
     guarded((), || drop(unsafe { Box::from_raw(value.cast::<T>()) }));
 }

@@ -2,9 +2,10 @@
 
 use malkoha::Spec;
 
-use super::{Found, FoundMut, KEY, found_mut, held};
+use super::{Found, KEY, found, held};
 use crate::redisbloom::cuckoo::{Cuckoo, Effort};
-use crate::server::{Arguments, Call, Refusal, Reply};
+use crate::server::{Arguments, Call, Refusal, Reply, Value};
+use crate::values::cuckoo::CuckooValue;
 use crate::values::engine::EngineValue;
 
 /// The numbers of `CF.INFO`, in RedisBloom's order.
@@ -122,13 +123,25 @@ fn cuckoo_stats(filter: &Cuckoo) -> Vec<(&'static str, Reply)> {
 /// `CF.COMPACT key`
 pub(super) fn compact(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(2)?;
-    let mut key = call.write(&arguments, KEY);
-    match found_mut(&mut key) {
-        Some(FoundMut::Cuckoo(filter)) => filter.compact(Effort::All),
-        Some(FoundMut::Engine(filter)) => drop(filter.change_filter(malkoha::Filter::compact)??),
+    let key = call.read(&arguments, KEY);
+    match found(&key) {
+        Some(Found::Cuckoo(filter)) => {
+            let bytes = filter.memory();
+            drop(key);
+            call.change(&arguments, KEY, bytes, |filter: &mut CuckooValue| {
+                filter.compact(Effort::All);
+                Ok(())
+            })?;
+        }
+        Some(Found::Engine(filter)) => {
+            let bytes = filter.bytes();
+            drop(key);
+            call.change(&arguments, KEY, bytes, |filter: &mut EngineValue| {
+                Ok(filter.change_filter(malkoha::Filter::compact)??)
+            })?;
+        }
         None => return Err(Refusal::of("Cuckoo filter was not found")),
     }
-    drop(key);
     call.replicate();
     call.notify(c"cuckoo.compact", &arguments, KEY);
     Ok(Reply::Ok)
