@@ -334,6 +334,7 @@ api! {
     alloc = c"RedisModule_Alloc": fn(usize) -> *mut c_void;
     calloc = c"RedisModule_Calloc": fn(usize, usize) -> *mut c_void;
     free = c"RedisModule_Free": fn(*mut c_void);
+    malloc_size = c"RedisModule_MallocSize": fn(*mut c_void) -> usize;
     set_module_attribs = c"RedisModule_SetModuleAttribs": fn(Context, Text, c_int, c_int);
     set_module_options = c"RedisModule_SetModuleOptions": fn(Context, c_int);
     get_server_version = c"RedisModule_GetServerVersion": fn() -> c_int;
@@ -399,7 +400,6 @@ api! {
     valkey_get_server_version = c"ValkeyModule_GetServerVersion": fn() -> c_int;
     try_alloc = c"RedisModule_TryAlloc": fn(usize) -> *mut c_void;
     try_calloc = c"RedisModule_TryCalloc": fn(usize, usize) -> *mut c_void;
-    malloc_size = c"RedisModule_MallocSize": fn(*mut c_void) -> usize;
     is_module_name_busy = c"RedisModule_IsModuleNameBusy": fn(Text) -> c_int;
     get_command = c"RedisModule_GetCommand": fn(Context, Text) -> *mut RawCommand;
     set_command_info = c"RedisModule_SetCommandInfo": fn(*mut RawCommand, *const CommandInfo) -> c_int;

@@ -154,13 +154,9 @@ unsafe extern "C" fn rewrite<T: Value>(io: *mut RawIo, key: *mut RawString, valu
 
 unsafe extern "C" fn memory<T: Value>(value: *const c_void) -> usize {
     guarded(0, || {
-        let itself = match api().malloc_size {
-            // SAFETY: values are boxes, and boxes of their alignment are blocks of the server.
-            Some(malloc_size) if align_of::<T>() <= align_of::<usize>() => unsafe {
-                malloc_size(value.cast_mut())
-            },
-            _ => size_of::<T>(),
-        };
+        const { assert!(align_of::<T>() <= align_of::<usize>(), "boxes of the value are blocks of the server") };
+        // SAFETY: values are boxes.
+        let itself = unsafe { (api().malloc_size)(value.cast_mut()) };
         // SAFETY: the server passes one of our values, and changes nothing meanwhile.
         itself + unsafe { kept::<T>(value) }.memory()
     })

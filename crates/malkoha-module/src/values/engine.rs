@@ -13,7 +13,7 @@ use crate::server::{Refusal, memory};
 /// A filter of the engine that a key holds.
 pub struct EngineValue {
     body: Body,
-    /// The memory of the body that came from the server's allocator. Large tables may be mapped instead.
+    /// The memory of the body, as the server's allocator counts it.
     allocated: isize,
     /// The second in which the window was last told the time by a command of this server.
     told: u64,
@@ -79,17 +79,11 @@ impl EngineValue {
         result
     }
 
-    /// All its memory: what the server has counted for it or, if large tables are mapped, what the engine says.
+    /// All its memory, as the server counts it.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let allocated = usize::try_from(self.allocated).unwrap_or(0);
-        let told = match &self.body {
-            // Statistics of a Bloom filter read its whole table; its layout says as much of its memory.
-            Body::Filter(filter) if !filter.geometry().is_growing() => filter.geometry().bytes(),
-            _ => self.stats().map_or(0, |stats| stats.memory_bytes),
-        };
         let export = self.exported().as_ref().map_or(0, memory::allocated_vec);
-        allocated.max(usize::try_from(told).unwrap_or(usize::MAX)).saturating_add(export)
+        usize::try_from(self.allocated).unwrap_or(0) + export
     }
 
     /// The filter, unless it is something else.
