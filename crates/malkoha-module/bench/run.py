@@ -4,6 +4,7 @@
     scripts/module bench commands           CF.EXISTS and CF.ADD beside GET and SET
     scripts/module bench batches            commands of 1,000 items beside one that does nothing
     scripts/module bench growth             latencies while a filter grows from 1,000 to 10 million items
+    scripts/module bench beside             how long others wait while a large filter is merged, exported, compacted
     scripts/module bench memory             memory beside SET of the same items
     scripts/module bench large FILE         a filter of 10^8 items that `malkoha build` made: save and load
 
@@ -14,6 +15,7 @@ is compared is measured in turns, several times; the medians are printed.
 import os
 import pathlib
 import re
+import select
 import statistics
 import subprocess
 import sys
@@ -21,6 +23,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 
+from resp import Error  # noqa: E402
 from servers import MODULE, Server, binaries  # noqa: E402
 
 ITEMS = 1_000_000
@@ -141,6 +144,43 @@ def growth(name, program):
         server.remove()
 
 
+def beside(name, program):
+    """The longest that another client waits while a large filter is worked on."""
+    items, rows = int(os.environ.get("MALKOHA_ITEMS", "5000000")), []
+    server = Server(program)
+    try:
+        call, other = server.client(), server.client()
+        for key, first in (("a", 0), ("b", items)):
+            call("MK.RESERVE", key, 0.001)
+            for begin in range(first, first + items, 10_000):
+                call("MK.ADD", key, *range(begin, begin + 10_000))
+        call("CF.RESERVE", "cuckoo", 1_000_000)
+        for begin in range(0, items, 10_000):
+            call("CF.INSERT", "cuckoo", "ITEMS", *range(begin, begin + 10_000))
+        data, total = b"", 1
+        while len(data) < total:
+            total, chunk = call("MK.EXPORT", "a", len(data))
+            data += chunk
+        begin = (total - 1) >> 20 << 20
+        for at in range(0, begin, 1 << 20):
+            call("MK.IMPORT", "copy", at, total, data[at:at + (1 << 20)])
+        for command in (["MK.MERGE", "both", "a", "b"], ["MK.EXPORT", "both", 0], ["CF.COMPACT", "both"],
+                        ["MK.IMPORT", "copy", begin, total, data[begin:]], ["CF.COMPACT", "cuckoo"]):
+            other.send(*command)
+            longest, start, last = 0.0, time.monotonic(), time.monotonic()
+            while not select.select([other.socket], [], [], 0)[0]:
+                call("PING")
+                now = time.monotonic()
+                longest, last = max(longest, now - last), now
+            taken = time.monotonic() - start
+            assert not isinstance(other.read(), Error)
+            rows.append([" ".join(map(str, command[:2])), f"{1000 * taken:.0f}", f"{1000 * longest:.1f}"])
+        table(f"{name}: filters of {items} items, milliseconds of the command, and the longest that PING takes meanwhile",
+              ["command", "ms", "longest PING, ms"], rows)
+    finally:
+        server.remove()
+
+
 def used(server):
     text = server.client()("INFO", "memory").decode()
     return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
@@ -179,8 +219,8 @@ def large(name, program, path):
     try:
         call, data = server.client(), pathlib.Path(path).read_bytes()
         begin = time.monotonic()
-        for at in range(0, len(data), 16 << 20):
-            assert call("MK.IMPORT", "f", at, len(data), data[at:at + (16 << 20)]) == "OK"
+        for at in range(0, len(data), 2 << 20):
+            assert call("MK.IMPORT", "f", at, len(data), data[at:at + (2 << 20)]) == "OK"
         imported = time.monotonic() - begin
         facts = dict(zip(*[iter(call("MK.INFO", "f"))] * 2))
         begin = time.monotonic()
@@ -200,7 +240,7 @@ def large(name, program, path):
 
 def main():
     chosen, *rest = sys.argv[1:] or ["small"]
-    parts = {"commands": commands, "batches": batches, "growth": growth, "memory": memory, "large": large}
+    parts = {"commands": commands, "batches": batches, "growth": growth, "beside": beside, "memory": memory, "large": large}
     small = ["commands", "batches"]
     for part in [chosen] if chosen in parts else small:
         for name, program in sorted(binaries().items()):

@@ -247,7 +247,7 @@ def test_an_export_is_a_snapshot(call):
     call("MK.RESERVE", "f", 1e-9, "CAPACITY", 6_000_000, "FIXED")
     call("MK.ADD", "f", "before")
     total, data = call("MK.EXPORT", "f", 0)
-    assert total > len(data) == 16 << 20
+    assert total > len(data) == 2 << 20
     call("MK.ADD", "f", "after")
     while len(data) < total:
         data += call("MK.EXPORT", "f", len(data))[1]
@@ -292,7 +292,7 @@ def test_scandump_and_loadchunk(call):
             break
         assert call("CF.LOADCHUNK", "g", position, chunk) == "OK"
         chunks += 1
-    assert chunks == 2
+    assert chunks > 2
     assert call("CF.MEXISTS", "g", *range(1000)) == [1] * 1000
     assert hashlib.sha256(call("DUMP", "g")).digest() == hashlib.sha256(call("DUMP", "f")).digest()
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::server::stream::Rewriter;
 
-/// The most bytes of a chunk.
-pub const CHUNK_BYTES: usize = 16 << 20;
+/// The most bytes of a chunk: as many as the server copies and sends in a millisecond or two.
+pub const CHUNK_BYTES: usize = 2 << 20;
 
 /// Marks the position after the last chunk.
 pub const LAST: u64 = 1 << 62;
