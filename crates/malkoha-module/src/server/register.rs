@@ -86,6 +86,7 @@ pub unsafe fn on_load(
 ) -> c_int {
     // SAFETY: the context is that of `RedisModule_OnLoad`. Nothing is allocated before this.
     let Ok(api) = (unsafe { api::meet(context) }) else { return api::ERR };
+    std::panic::set_hook(Box::new(log_panic));
     let outcome = std::panic::catch_unwind(|| {
         // SAFETY: the name ends in zero.
         if api.is_module_name_busy.is_some_and(|busy| unsafe { busy(NAME.as_ptr()) != 0 }) {
@@ -113,6 +114,14 @@ pub unsafe fn on_load(
         }
         Err(_) => api::ERR,
     }
+}
+
+/// Writes a panic to the server's log. Without a backtrace: finding the names for one allocates by the system's library, and
+/// where the server replaces its allocator, that memory cannot be freed from here.
+fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let text = CString::new(panic.to_string().replace('\0', " ")).unwrap_or_default();
+    // SAFETY: the server takes a missing context.
+    unsafe { call::log(ptr::null_mut(), c"warning", &text) };
 }
 
 impl Loading<'_> {
