@@ -6,7 +6,7 @@
     scripts/module bench growth             latencies while a filter grows from 1,000 to 10 million items
     scripts/module bench beside             how long others wait while a large filter is merged, exported, compacted
     scripts/module bench memory             memory beside SET of the same items
-    scripts/module bench large FILE         a filter of 10^8 items that `malkoha build` made: save and load
+    scripts/module bench large              filters of 10^8 items: memory, save and load
 
 redis-benchmark sends the commands. It runs beside the server, each on a core of its own if there are two. Everything that
 is compared is measured in turns, several times; the medians are printed.
@@ -214,38 +214,55 @@ def memory(name, program):
     table(f"{name}: ten million items", ["", "MB", "bits an item", "measured rate"], rows)
 
 
-def large(name, program, path):
-    server = Server(program)
-    try:
-        call, data = server.client(), pathlib.Path(path).read_bytes()
-        begin = time.monotonic()
-        for at in range(0, len(data), 2 << 20):
-            assert call("MK.IMPORT", "f", at, len(data), data[at:at + (2 << 20)]) == "OK"
-        imported = time.monotonic() - begin
-        facts = dict(zip(*[iter(call("MK.INFO", "f"))] * 2))
-        begin = time.monotonic()
-        call("BGSAVE")
-        while b"rdb_bgsave_in_progress:1" in call("INFO", "persistence"):
-            time.sleep(0.01)
-        saved = time.monotonic() - begin
-        begin = time.monotonic()
-        server.restart()
-        loaded = time.monotonic() - begin
-        rows = [[facts[b"items"], f"{facts[b'bytes'] / 1e6:.1f}", f"{8 * facts[b'bytes'] / facts[b'items']:.2f}",
-                 f"{imported:.2f}", f"{saved:.2f}", f"{loaded:.2f}"]]
-        table(f"{name}: a large filter", ["items", "MB", "bits an item", "import s", "BGSAVE s", "restart s"], rows)
-    finally:
-        server.remove()
+def timed(work):
+    begin = time.monotonic()
+    work()
+    return time.monotonic() - begin
+
+
+def save(call):
+    call("BGSAVE")
+    while b"rdb_bgsave_in_progress:1" in call("INFO", "persistence"):
+        time.sleep(0.01)
+
+
+def large(name, program):
+    """Filters of 10^8 items, and how long it takes to save and load them: medians of three."""
+    items, rows = int(os.environ.get("MALKOHA_ITEMS", "100000000")), []
+    for label, reserve in (
+        ("rate 0.1 %, planned", ["CF.RESERVE", "f", items, "ERROR", 0.001, "EXPANSION", 0]),
+        ("rate 0.1 %, grown from 1,000", ["CF.RESERVE", "f", 1000, "ERROR", 0.001]),
+        ("RedisBloom's layout, planned", ["CF.RESERVE", "f", items]),
+    ):
+        server = Server(program)
+        try:
+            call = server.client()
+            assert call(*reserve) == "OK"
+            for begin in range(0, items, 10_000):
+                assert -1 not in call("CF.INSERT", "f", "ITEMS", *range(begin, begin + 10_000))
+            taken = call("MEMORY", "USAGE", "f")
+            others = [f"x{number}" for number in range(200_000)]
+            wrong = sum(call("CF.MEXISTS", "f", *others)) / len(others)
+            saved, loaded = [], []
+            for _ in range(3):
+                saved.append(timed(lambda: save(server.client())))
+                loaded.append(timed(server.restart))
+            file = (server.folder / "dump.rdb").stat().st_size
+            rows.append([label, f"{taken / 1e6:.1f}", f"{8 * taken / items:.2f}", f"{100 * wrong:.3f} %", f"{file / 1e6:.1f}",
+                         f"{statistics.median(saved):.2f}", f"{statistics.median(loaded):.2f}"])
+        finally:
+            server.remove()
+    table(f"{name}: {items} items", ["", "MB", "bits an item", "measured rate", "RDB, MB", "BGSAVE s", "restart s"], rows)
 
 
 def main():
-    chosen, *rest = sys.argv[1:] or ["small"]
+    chosen = sys.argv[1] if len(sys.argv) > 1 else "small"
     parts = {"commands": commands, "batches": batches, "growth": growth, "beside": beside, "memory": memory, "large": large}
     small = ["commands", "batches"]
     for part in [chosen] if chosen in parts else small:
         for name, program in sorted(binaries().items()):
             if os.environ.get("MALKOHA_SERVER", name) == name:
-                parts[part](name, program, *rest)
+                parts[part](name, program)
 
 
 main()

@@ -307,6 +307,32 @@ def test_help_and_documentation(call):
         for name in listed:
             documentation = call("COMMAND", "DOCS", name)[1]
             assert b"summary" in documentation and b"complexity" in documentation
+            assert (b"arguments" in documentation) == (name.upper() != b"MK.HELP"), name
+
+
+def arguments(call, name):
+    """The arguments of a command as COMMAND DOCS has them: names, types, words and flags."""
+    def read(listed):
+        all_facts = [dict(zip(facts[::2], facts[1::2])) for facts in listed]
+        return [(facts[b"name"].decode(), facts[b"type"].decode(), facts.get(b"token", b"").decode(),
+                 [str(flag) for flag in facts.get(b"flags", [])], read(facts.get(b"arguments", []))) for facts in all_facts]
+
+    documentation = call("COMMAND", "DOCS", name)[1]
+    return read(dict(zip(documentation[::2], documentation[1::2]))[b"arguments"])
+
+
+def test_documented_arguments(call):
+    assert arguments(call, "CF.INSERT") == [
+        ("key", "key", "", [], []), ("capacity", "integer", "CAPACITY", ["optional"], []),
+        ("NOCREATE", "pure-token", "NOCREATE", ["optional"], []), ("item", "string", "ITEMS", ["multiple"], [])]
+    names = [name for name, *_ in arguments(call, "MK.RESERVE")]
+    assert names == ["key", "rate", "capacity", "FIXED", "bits", "window", "seed"]
+    assert arguments(call, "MK.RESERVE")[5][4][0][:2] == ("unit", "oneof")
+    assert arguments(call, "MK.MERGE") == [("destination", "key", "", [], []), ("source", "key", "", ["multiple"], [])]
+    lines = [line.decode() for line in call("MK.HELP")]
+    assert "MK.MERGE destination source [source ...]: Adds the items of the sources; seeds must be equal" in lines
+    assert any(line.startswith("MK.RESERVE key rate [CAPACITY capacity] [FIXED] [VALUES bits] "
+                               "[WINDOW KEYS|SECONDS length] [SEED seed]: ") for line in lines)
 
 
 def test_info_section(call):

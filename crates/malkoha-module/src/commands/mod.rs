@@ -1,5 +1,6 @@
 //! The commands: parse, call a filter, answer.
 
+mod arguments;
 pub mod bf;
 pub mod cf;
 pub mod mk;

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::arguments::ONLY_KEY;
 use super::parse::count;
 use crate::commands;
 use crate::server::beside::testing::{ALWAYS, DELAY};
@@ -11,8 +12,8 @@ use crate::server::{Arguments, Call, Refusal, Reply};
 use crate::values::engine::EngineValue;
 
 pub(super) static COMMANDS: [CommandSpec; 2] = commands! {
-    c"MK.PANIC" panic, c"write", (1, 1, 1), 2, c"write", c"Panics while it works with a key", c"O(1)";
-    c"MK.BESIDE" beside, c"readonly", (0, 0, 0), -1, c"read",
+    c"MK.PANIC" panic, c"write", (1, 1, 1), 2, ONLY_KEY, c"write", c"Panics while it works with a key", c"O(1)";
+    c"MK.BESIDE" beside, c"readonly", (0, 0, 0), -1, &[], c"read",
         c"Makes all work run beside the server, and take so many milliseconds longer", c"O(1)";
 };
 

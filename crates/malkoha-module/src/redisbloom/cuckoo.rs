@@ -195,8 +195,12 @@ impl Cuckoo {
     /// Whether the filter may hold a key.
     #[must_use]
     pub fn contains(&self, key: Hashed) -> bool {
-        let pair = (key.first, key.second);
-        self.tables.iter().any(|table| find_in_pair(table, self.bucket_size(), pair, key.tag).is_some())
+        let size = self.bucket_size();
+        #[expect(clippy::needless_bitwise_bool, reason = "which slot holds the tag cannot be predicted")]
+        let holds = |bucket: &[u8]| bucket.iter().fold(false, |holds, slot| holds | (*slot == key.tag));
+        let in_table =
+            |table: &[u8]| holds(bucket(table, size, key.first)) | holds(bucket(table, size, key.second));
+        self.tables.iter().any(|table| in_table(table))
     }
 
     /// How many stored tags look like this key.

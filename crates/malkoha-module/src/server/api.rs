@@ -160,10 +160,26 @@ pub struct CommandArgument {
     pub flags: c_int,
     /// Unused.
     pub deprecated_since: *const c_char,
-    /// Unused.
+    /// Its parts, or null.
     pub subargs: *mut CommandArgument,
     /// Unused.
     pub display_text: *const c_char,
+}
+
+impl CommandArgument {
+    /// Ends a list.
+    pub const END: Self = Self {
+        name: core::ptr::null(),
+        kind: 0,
+        key_spec_index: -1,
+        token: core::ptr::null(),
+        summary: core::ptr::null(),
+        since: core::ptr::null(),
+        flags: 0,
+        deprecated_since: core::ptr::null(),
+        subargs: core::ptr::null_mut(),
+        display_text: core::ptr::null(),
+    };
 }
 
 /// Kinds and flags of arguments.
@@ -179,6 +195,10 @@ pub mod argument {
     pub const KEY: c_int = 3;
     /// A word that stands for itself.
     pub const PURE_TOKEN: c_int = 6;
+    /// One of its parts.
+    pub const ONE_OF: c_int = 7;
+    /// All its parts.
+    pub const BLOCK: c_int = 8;
     /// It may be left out.
     pub const OPTIONAL: c_int = 1;
     /// It may be repeated.

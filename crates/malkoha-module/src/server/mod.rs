@@ -8,7 +8,7 @@
 //!   beside.rs     commands that take long      loans.rs   the values that they read
 //!   types.rs      data types: the callbacks of the server, as a trait
 //!   stream.rs     values saved and loaded, and rewritten as commands
-//!   register.rs   commands, types, settings and INFO
+//!   register.rs   commands, types, settings and INFO      docs.rs   COMMAND DOCS
 //!   settings.rs   settings that commands read
 //! ```
 
@@ -16,6 +16,7 @@ pub mod api;
 mod arguments;
 pub mod beside;
 pub mod call;
+pub mod docs;
 mod key;
 mod loans;
 pub mod memory;

@@ -11,6 +11,7 @@ use super::api::{
 };
 use super::arguments::Arguments;
 use super::call;
+use super::docs::{self, RawArguments};
 use super::settings::{NumberSetting, RateSetting};
 use super::types::{self, Value};
 
@@ -26,6 +27,8 @@ pub struct CommandSpec {
     pub keys: (i32, i32, i32),
     /// The number of arguments with its name; negative: at least that many.
     pub arity: i32,
+    /// Its arguments, for `COMMAND DOCS`.
+    pub arguments: docs::Arguments,
     /// Categories of access lists.
     pub categories: &'static CStr,
     /// What it does, for `COMMAND DOCS`.
@@ -37,7 +40,7 @@ pub struct CommandSpec {
 /// Declares commands: each gets the function that the server calls.
 #[macro_export]
 macro_rules! commands {
-    ($($name:literal $function:path, $flags:literal, $keys:expr, $arity:literal, $categories:literal, $summary:literal, $complexity:literal;)*) => {
+    ($($name:literal $function:path, $flags:literal, $keys:expr, $arity:literal, $arguments:expr, $categories:literal, $summary:literal, $complexity:literal;)*) => {
         [$($crate::server::register::CommandSpec {
             name: $name,
             function: {
@@ -55,6 +58,7 @@ macro_rules! commands {
             flags: $flags,
             keys: $keys,
             arity: $arity,
+            arguments: $arguments,
             categories: $categories,
             summary: $summary,
             complexity: $complexity,
@@ -174,6 +178,7 @@ impl Loading<'_> {
                 sizeof_arg: size_of::<api::CommandArgument>(),
             };
             let specs = key_specs(spec);
+            let mut arguments = RawArguments::new(spec.arguments);
             let info = CommandInfo {
                 version: &raw const version,
                 summary: spec.summary.as_ptr(),
@@ -183,7 +188,7 @@ impl Loading<'_> {
                 tips: ptr::null(),
                 arity: spec.arity,
                 key_specs: specs.as_ptr(),
-                args: ptr::null_mut(),
+                args: arguments.as_mut_ptr(),
             };
             // SAFETY: the command was just found, and the server copies what it is told.
             unsafe { set(command, &raw const info) };
