@@ -6,7 +6,7 @@
     scripts/module bench growth             latencies while a filter grows from 1,000 to 10 million items
     scripts/module bench beside             how long others wait while a large filter is merged, exported, compacted
     scripts/module bench memory             memory beside SET of the same items
-    scripts/module bench large              filters of 10^8 items: memory, save and load
+    scripts/module bench large [ROW ...]    filters of 10^8 items: memory, save and load; only rows that begin so
 
 redis-benchmark sends the commands. It runs beside the server, each on a core of its own if there are two. Everything that
 is compared is measured in turns, several times; the medians are printed.
@@ -234,6 +234,8 @@ def large(name, program):
         ("rate 0.1 %, grown from 1,000", ["CF.RESERVE", "f", 1000, "ERROR", 0.001]),
         ("RedisBloom's layout, planned", ["CF.RESERVE", "f", items]),
     ):
+        if not label.startswith(tuple(sys.argv[2:]) or ""):
+            continue
         server = Server(program)
         try:
             call = server.client()

@@ -5,7 +5,7 @@ pub mod bf;
 pub mod cf;
 pub mod mk;
 mod parse;
-pub(crate) mod stats;
+mod stats;
 #[cfg(feature = "testing")]
 mod testing;
 mod transfer;

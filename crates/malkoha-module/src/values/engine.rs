@@ -167,6 +167,18 @@ impl EngineValue {
         })
     }
 
+    /// The bytes that are read to tell facts: those of Bloom filters, whose bits are counted.
+    #[must_use]
+    pub fn bytes_of_stats(&self) -> usize {
+        let counted = |filter: &Filter| filter.geometry().kind().is_bloom();
+        let all = match &self.body {
+            Body::Filter(filter) => counted(filter),
+            Body::Window(window) => window.generations().any(counted),
+            Body::Partial(_) => false,
+        };
+        if all { self.bytes() } else { 0 }
+    }
+
     /// Facts of this moment.
     pub fn stats(&self) -> Result<Stats, Refusal> {
         match &self.body {

@@ -9,8 +9,8 @@ use crate::values::engine::Body;
 /// `MK.INFO key`
 pub(super) fn info(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(2)?;
-    let key = call.read(&arguments, KEY);
-    stats::engine(held(&key)?).map(Reply::Map)
+    held(&call.read(&arguments, KEY))?;
+    stats::look(call, &arguments, KEY, stats::engine).map(Reply::Map)
 }
 
 /// `MK.ADVANCE key seconds`
