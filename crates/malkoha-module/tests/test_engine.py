@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from resp import Error
+
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
 NOT_FOUND = "ERR not found: there is no filter at this key; MK.RESERVE makes one"
 
@@ -333,6 +335,25 @@ def test_documented_arguments(call):
     assert "MK.MERGE destination source [source ...]: Adds the items of the sources; seeds must be equal" in lines
     assert any(line.startswith("MK.RESERVE key rate [CAPACITY capacity] [FIXED] [VALUES bits] "
                                "[WINDOW KEYS|SECONDS length] [SEED seed]: ") for line in lines)
+
+
+@pytest.mark.parametrize("family, commands, events", [
+    ("bloom", [["BF.RESERVE", "f", 0.01, 100], ["BF.ADD", "f", "x"], ["BF.ADD", "f", "x"], ["BF.MADD", "f", "y", "z"]],
+     ["reserve", "add", "add"]),
+    ("malkoha", [["MK.RESERVE", "f", 0.01, "CAPACITY", 100, "FIXED", "VALUES", 4], ["MK.SET", "f", "x", 3],
+                 ["MK.UNSET", "f", "x", 3], ["MK.UNSET", "f", "x", 3], ["MK.RESERVE", "g", 0.01], ["MK.ADD", "g", "x"],
+                 ["MK.ADDNX", "g", "x"], ["MK.DEL", "g", "x"], ["MK.MERGE", "h", "g"]],
+     ["reserve", "set", "del", "reserve", "add", "del", "merge"]),
+])
+def test_keyspace_events(server, call, family, commands, events):
+    call("CONFIG", "SET", "notify-keyspace-events", "KEA")
+    listener = server.client()
+    listener("PSUBSCRIBE", f"__keyevent@0__:{family}.*")
+    for command in commands:
+        assert not isinstance(call(*command), Error), command
+    seen = [listener.read()[2].split(b":")[1].decode() for _ in events]
+    assert seen == [f"{family}.{event}" for event in events]
+    call("CONFIG", "SET", "notify-keyspace-events", "")
 
 
 def test_info_section(call):
