@@ -35,6 +35,8 @@ opaque! {
     RawServerInfo;
     /// A client that waits for an answer.
     RawBlocked;
+    /// What a command of the server has answered.
+    RawReply;
 }
 
 /// The function of a command.
@@ -400,6 +402,7 @@ api! {
         fn(Context, Text, Text, c_uint, GetText, SetText, Option<ApplyFn>, *mut c_void) -> c_int;
     load_configs = c"RedisModule_LoadConfigs": fn(Context) -> c_int;
     milliseconds = c"RedisModule_Milliseconds": fn() -> c_longlong;
+    free_call_reply = c"RedisModule_FreeCallReply": fn(*mut RawReply);
     hold_string = c"RedisModule_HoldString": fn(Context, *mut RawString) -> *mut RawString;
     block_client = c"RedisModule_BlockClient":
         fn(Context, Option<CommandFn>, Option<CommandFn>, Option<FreeData>, c_longlong) -> *mut RawBlocked;
@@ -415,6 +418,7 @@ api! {
     log_io_error = c"RedisModule_LogIOError": fn(*mut RawIo, Text, Text);
     emit_aof = c"RedisModule_EmitAOF": fn(*mut RawIo, Text, Text);
     replicate = c"RedisModule_Replicate": fn(Context, Text, Text) -> c_int;
+    call = c"RedisModule_Call": fn(Context, Text, Text) -> *mut RawReply;
     }
     optional {
     valkey_get_server_version = c"ValkeyModule_GetServerVersion": fn() -> c_int;

@@ -47,12 +47,22 @@ const LARGE_BYTES: usize = 64 << 10;
 /// What tests change: whether small work is done beside the server too, and how much longer it takes then.
 #[cfg(feature = "testing")]
 pub mod testing {
-    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     /// Whether all work is large.
     pub static ALWAYS: AtomicBool = AtomicBool::new(false);
     /// Milliseconds that work takes longer.
     pub static DELAY: AtomicU64 = AtomicU64::new(0);
+
+    /// Waits so long, or until the delay is shorter.
+    pub(super) fn delay() {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(DELAY.load(Ordering::Relaxed)) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 /// Whether work with so many bytes may take long.
@@ -157,8 +167,8 @@ unsafe fn run(api: &'static Api, context: *mut RawContext, waiting: &Waiting) ->
     let mut call = unsafe { Call::beside_server(api, context, waiting.flags, &waiting.strings) };
     metrics::BESIDE.add(1);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        call.must_still_hold(&arguments, waiting.key)?;
         loop {
+            call.must_have_slot(&arguments, waiting.key)?;
             match (waiting.command)(&mut call, arguments) {
                 Err(Refusal::Wait(_)) => {}
                 outcome => break outcome,
@@ -247,7 +257,7 @@ impl Call {
         let values: Vec<&T> = values.into_iter().map(|value| unsafe { &*value }).collect();
         let result = self.without_lock(|| {
             #[cfg(feature = "testing")]
-            thread::sleep(Duration::from_millis(testing::DELAY.load(Ordering::Relaxed)));
+            testing::delay();
             let result = catch_unwind(AssertUnwindSafe(|| work(&values)));
             loan.has_read();
             result

@@ -151,12 +151,32 @@ impl Call {
         matches!(self.place, Place::Server) && beside::can_wait(self.flags())
     }
 
-    /// Fails if a key is gone that a command has waited for, on a node of a cluster: its slot may be elsewhere now, and the
-    /// client is told to ask again.
-    pub(super) fn must_still_hold(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
-        const GONE: Refusal = Refusal::of("TRYAGAIN the key was removed or moved while the command waited");
-        let in_cluster = self.current_flags() & api::flags::CLUSTER != 0;
-        if in_cluster && self.read(arguments, index).is_missing() { Err(GONE) } else { Ok(()) }
+    /// Fails if this server does not have a key's slot any more: the server has looked at that before it called the command,
+    /// but that may be long ago.
+    pub(super) fn must_have_slot(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
+        const MOVED: Refusal = Refusal::of("TRYAGAIN the slot was moved while the command waited");
+        if self.current_flags() & api::flags::CLUSTER == 0 {
+            return Ok(());
+        }
+        let (command, format) = (c"EXISTS".as_ptr(), c"s".as_ptr());
+        // SAFETY: the context is that of the call in progress; the format says a string, and that is what follows.
+        let reply = unsafe { (self.api.call)(self.context, command, format, arguments.string(index)) };
+        // The server answers nothing about keys of other nodes.
+        if reply.is_null() {
+            return Err(MOVED);
+        }
+        // SAFETY: the reply is ours, and not used any more.
+        unsafe { (self.api.free_call_reply)(reply) };
+        Ok(())
+    }
+
+    /// Fails if this server is a replica now, or does not have the key's slot any more.
+    fn must_be_writable(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
+        const READ_ONLY: Refusal = Refusal::of("READONLY You can't write against a read only replica.");
+        if self.current_flags() & api::flags::READ_ONLY != 0 {
+            return Err(READ_ONLY);
+        }
+        self.must_have_slot(arguments, index)
     }
 
     /// Opens a key to read it.
@@ -167,11 +187,8 @@ impl Call {
 
     /// Opens a key to change it. If its value is lent, the command has to wait.
     pub fn write(&mut self, arguments: &Arguments<'_>, index: usize) -> Result<KeyMut<'_>, Refusal> {
-        const READ_ONLY: Refusal = Refusal::of("READONLY You can't write against a read only replica.");
-        let beside = matches!(self.place, Place::Beside(_));
-        // The server has looked at this before it called the command, but that may be long ago.
-        if beside && self.current_flags() & api::flags::READ_ONLY != 0 {
-            return Err(READ_ONLY);
+        if matches!(self.place, Place::Beside(_)) {
+            self.must_be_writable(arguments, index)?;
         }
         let open = self.open(arguments, index, api::mode::READ_WRITE);
         if loans::is_lent(open.address()) {
