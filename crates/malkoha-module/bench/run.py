@@ -4,8 +4,9 @@
     scripts/module bench commands           CF.EXISTS and CF.ADD beside GET and SET
     scripts/module bench batches            commands of 1,000 items beside one that does nothing
     scripts/module bench growth             latencies while a filter grows from 1,000 to 10 million items
+    scripts/module bench beside             how long others wait while a large filter is merged, exported, compacted
     scripts/module bench memory             memory beside SET of the same items
-    scripts/module bench large FILE         a filter of 10^8 items that `malkoha build` made: save and load
+    scripts/module bench large [ROW ...]    filters of 10^8 items: memory, save and load; only rows that begin so
 
 redis-benchmark sends the commands. It runs beside the server, each on a core of its own if there are two. Everything that
 is compared is measured in turns, several times; the medians are printed.
@@ -14,6 +15,7 @@ is compared is measured in turns, several times; the medians are printed.
 import os
 import pathlib
 import re
+import select
 import statistics
 import subprocess
 import sys
@@ -21,6 +23,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 
+from resp import Error  # noqa: E402
 from servers import MODULE, Server, binaries  # noqa: E402
 
 ITEMS = 1_000_000
@@ -141,6 +144,43 @@ def growth(name, program):
         server.remove()
 
 
+def beside(name, program):
+    """The longest that another client waits while a large filter is worked on."""
+    items, rows = int(os.environ.get("MALKOHA_ITEMS", "5000000")), []
+    server = Server(program)
+    try:
+        call, other = server.client(), server.client()
+        for key, first in (("a", 0), ("b", items)):
+            call("MK.RESERVE", key, 0.001)
+            for begin in range(first, first + items, 10_000):
+                call("MK.ADD", key, *range(begin, begin + 10_000))
+        call("CF.RESERVE", "cuckoo", 1_000_000)
+        for begin in range(0, items, 10_000):
+            call("CF.INSERT", "cuckoo", "ITEMS", *range(begin, begin + 10_000))
+        data, total = b"", 1
+        while len(data) < total:
+            total, chunk = call("MK.EXPORT", "a", len(data))
+            data += chunk
+        begin = (total - 1) >> 20 << 20
+        for at in range(0, begin, 1 << 20):
+            call("MK.IMPORT", "copy", at, total, data[at:at + (1 << 20)])
+        for command in (["MK.MERGE", "both", "a", "b"], ["MK.EXPORT", "both", 0], ["CF.COMPACT", "both"],
+                        ["MK.IMPORT", "copy", begin, total, data[begin:]], ["CF.COMPACT", "cuckoo"]):
+            other.send(*command)
+            longest, start, last = 0.0, time.monotonic(), time.monotonic()
+            while not select.select([other.socket], [], [], 0)[0]:
+                call("PING")
+                now = time.monotonic()
+                longest, last = max(longest, now - last), now
+            taken = time.monotonic() - start
+            assert not isinstance(other.read(), Error)
+            rows.append([" ".join(map(str, command[:2])), f"{1000 * taken:.0f}", f"{1000 * longest:.1f}"])
+        table(f"{name}: filters of {items} items, milliseconds of the command, and the longest that PING takes meanwhile",
+              ["command", "ms", "longest PING, ms"], rows)
+    finally:
+        server.remove()
+
+
 def used(server):
     text = server.client()("INFO", "memory").decode()
     return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
@@ -174,38 +214,57 @@ def memory(name, program):
     table(f"{name}: ten million items", ["", "MB", "bits an item", "measured rate"], rows)
 
 
-def large(name, program, path):
-    server = Server(program)
-    try:
-        call, data = server.client(), pathlib.Path(path).read_bytes()
-        begin = time.monotonic()
-        for at in range(0, len(data), 16 << 20):
-            assert call("MK.IMPORT", "f", at, len(data), data[at:at + (16 << 20)]) == "OK"
-        imported = time.monotonic() - begin
-        facts = dict(zip(*[iter(call("MK.INFO", "f"))] * 2))
-        begin = time.monotonic()
-        call("BGSAVE")
-        while b"rdb_bgsave_in_progress:1" in call("INFO", "persistence"):
-            time.sleep(0.01)
-        saved = time.monotonic() - begin
-        begin = time.monotonic()
-        server.restart()
-        loaded = time.monotonic() - begin
-        rows = [[facts[b"items"], f"{facts[b'bytes'] / 1e6:.1f}", f"{8 * facts[b'bytes'] / facts[b'items']:.2f}",
-                 f"{imported:.2f}", f"{saved:.2f}", f"{loaded:.2f}"]]
-        table(f"{name}: a large filter", ["items", "MB", "bits an item", "import s", "BGSAVE s", "restart s"], rows)
-    finally:
-        server.remove()
+def timed(work):
+    begin = time.monotonic()
+    work()
+    return time.monotonic() - begin
+
+
+def save(call):
+    call("BGSAVE")
+    while b"rdb_bgsave_in_progress:1" in call("INFO", "persistence"):
+        time.sleep(0.01)
+
+
+def large(name, program):
+    """Filters of 10^8 items, and how long it takes to save and load them: medians of three."""
+    items, rows = int(os.environ.get("MALKOHA_ITEMS", "100000000")), []
+    for label, reserve in (
+        ("rate 0.1 %, planned", ["CF.RESERVE", "f", items, "ERROR", 0.001, "EXPANSION", 0]),
+        ("rate 0.1 %, grown from 1,000", ["CF.RESERVE", "f", 1000, "ERROR", 0.001]),
+        ("RedisBloom's layout, planned", ["CF.RESERVE", "f", items]),
+    ):
+        if not label.startswith(tuple(sys.argv[2:]) or ""):
+            continue
+        server = Server(program)
+        try:
+            call = server.client()
+            assert call(*reserve) == "OK"
+            for begin in range(0, items, 10_000):
+                assert -1 not in call("CF.INSERT", "f", "ITEMS", *range(begin, begin + 10_000))
+            taken = call("MEMORY", "USAGE", "f")
+            others = [f"x{number}" for number in range(200_000)]
+            wrong = sum(call("CF.MEXISTS", "f", *others)) / len(others)
+            saved, loaded = [], []
+            for _ in range(3):
+                saved.append(timed(lambda: save(server.client())))
+                loaded.append(timed(server.restart))
+            file = (server.folder / "dump.rdb").stat().st_size
+            rows.append([label, f"{taken / 1e6:.1f}", f"{8 * taken / items:.2f}", f"{100 * wrong:.3f} %", f"{file / 1e6:.1f}",
+                         f"{statistics.median(saved):.2f}", f"{statistics.median(loaded):.2f}"])
+        finally:
+            server.remove()
+    table(f"{name}: {items} items", ["", "MB", "bits an item", "measured rate", "RDB, MB", "BGSAVE s", "restart s"], rows)
 
 
 def main():
-    chosen, *rest = sys.argv[1:] or ["small"]
-    parts = {"commands": commands, "batches": batches, "growth": growth, "memory": memory, "large": large}
+    chosen = sys.argv[1] if len(sys.argv) > 1 else "small"
+    parts = {"commands": commands, "batches": batches, "growth": growth, "beside": beside, "memory": memory, "large": large}
     small = ["commands", "batches"]
     for part in [chosen] if chosen in parts else small:
         for name, program in sorted(binaries().items()):
             if os.environ.get("MALKOHA_SERVER", name) == name:
-                parts[part](name, program, *rest)
+                parts[part](name, program)
 
 
 main()

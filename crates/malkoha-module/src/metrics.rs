@@ -67,6 +67,9 @@ pub static LOOKED_UP: Counter = Counter::new();
 /// Items that were removed.
 pub static REMOVED: Counter = Counter::new();
 
+/// Commands that ran beside the server.
+pub static BESIDE: Counter = Counter::new();
+
 /// All metrics, by name.
 pub fn all() -> impl Iterator<Item = (&'static CStr, u64)> {
     let counter = |counter: &Counter| counter.0.load(Ordering::Relaxed);
@@ -78,6 +81,7 @@ pub fn all() -> impl Iterator<Item = (&'static CStr, u64)> {
         (c"items_refused", counter(&REFUSED)),
         (c"items_looked_up", counter(&LOOKED_UP)),
         (c"items_removed", counter(&REMOVED)),
+        (c"commands_beside", counter(&BESIDE)),
     ]
     .into_iter()
 }

@@ -233,10 +233,13 @@ def used_memory(call):
     return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_random_commands(start, seed):
+@pytest.mark.parametrize("seed, beside", [(1, False), (2, True)])
+def test_random_commands(start, seed, beside):
+    """Once as users have it, and once with everything beside the server that can be."""
     server = start("--maxmemory", "64mb")
     call = server.client()
+    if beside:
+        assert call("MK.BESIDE", 0) == "OK"
     generator = random.Random(seed)
     tame, wild = Tame(generator), Wild(generator)
     refused = 0

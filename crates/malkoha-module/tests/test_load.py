@@ -103,6 +103,8 @@ def test_a_panic_is_an_error(start):
     for _ in range(3):
         assert call("MK.PANIC", "f").startswith("ERR malkoha failed: this is a bug")
     assert call("DUMP", "f") == before and call("MK.ADD", "f", "y") == [1]
+    assert server.log().count("asked to, with a filter of 1 items in hand") == 3
+    assert server.log().count("panicked at src/commands/testing.rs") == 3
     server.restart()
     assert server.client()("MK.EXISTS", "f", "x", "y") == [1, 1]
     assert b"PANIC" not in b"".join(path.read_bytes() for path in server.folder.glob("appendonlydir/*"))

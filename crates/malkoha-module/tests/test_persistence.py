@@ -211,6 +211,50 @@ def test_memory_is_counted(start):
     assert used_memory(call) - empty < 0.005 * counted, "and given back"
 
 
+def test_memory_of_large_filters_is_counted(start):
+    """Also while they grow, in a sliding window, and after they were merged and compacted beside the server."""
+    server = start()
+    call = server.client()
+    call("MK.RESERVE", "first", 0.1), call("MK.ADD", "first", *range(10_000)), call("DEL", "first")
+    for key, reserve in (("fixed", [0.001, "CAPACITY", 20_000_000, "FIXED"]), ("grown", [0.001]),
+                         ("window", [0.001, "WINDOW", "KEYS", 400_000])):
+        empty = used_memory(call)
+        assert call("MK.RESERVE", key, *reserve) == "OK"
+        for at in range(0, 500_000, 10_000):
+            call("MK.ADD", key, *range(at, at + 10_000))
+        told, counted = call("MEMORY", "USAGE", key), used_memory(call) - empty
+        assert abs(told - counted) < 0.005 * counted + 100_000, (key, told, counted)
+    assert call("MEMORY", "USAGE", "fixed") > 20_000_000 and call("MEMORY", "USAGE", "grown") > 1_000_000
+    for command in (["MK.MERGE", "merged", "fixed"], ["MK.MERGE", "double", "grown", "grown"]):
+        empty = used_memory(call)
+        assert call(*command) == "OK"
+        told, counted = call("MEMORY", "USAGE", command[1]), used_memory(call) - empty
+        assert abs(told - counted) < 0.005 * counted + 100_000, (command, told, counted)
+    before = call("MEMORY", "USAGE", "grown")
+    for at in range(0, 490_000, 10_000):
+        call("MK.DEL", "grown", *range(at, at + 10_000))
+    empty, untidy = used_memory(call), call("MEMORY", "USAGE", "grown")
+    assert call("CF.COMPACT", "grown") == "OK"
+    time.sleep(0.5)  # what was replaced is freed by another thread
+    told, counted = untidy - call("MEMORY", "USAGE", "grown"), empty - used_memory(call)
+    assert call("MEMORY", "USAGE", "grown") < before / 10 and abs(told - counted) < 100_000, (told, counted)
+
+
+def test_a_memory_limit_stops_growth(start):
+    server = start("--maxmemory", "12mb")
+    call = server.client()
+    call("MK.RESERVE", "f", 0.001)
+    stored = 0
+    while True:
+        answer = call("MK.ADD", "f", *range(stored, stored + 10_000))
+        if not isinstance(answer, list):
+            break
+        stored += 10_000
+    assert answer.startswith("OOM") and 2_000_000 < stored < 8_000_000
+    assert used_memory(call) < 14_000_000
+    assert sum(call("MK.EXISTS", "f", *range(stored - 10_000, stored))) == 10_000
+
+
 def test_a_memory_limit(start):
     server = start("--maxmemory", "20mb")
     call = server.client()

@@ -1,12 +1,14 @@
 //! The commands: parse, call a filter, answer.
 
+mod arguments;
 pub mod bf;
 pub mod cf;
 pub mod mk;
 mod parse;
-pub(crate) mod stats;
+mod stats;
 #[cfg(feature = "testing")]
 mod testing;
+mod transfer;
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +17,7 @@ use crate::settings;
 use crate::values::bloom::BloomValue;
 use crate::values::cuckoo::CuckooValue;
 use crate::values::engine::EngineValue;
-use crate::values::transfer;
+use crate::values::transfer::HAS_IMPORT;
 
 /// The families of commands that are registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +64,7 @@ fn read<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Result<(Families, 
 /// Registers everything that the arguments of `loadmodule` ask for.
 pub fn load(loading: &Loading<'_>) -> Result<(), String> {
     let (families, pairs) = read(loading.arguments())?;
-    transfer::HAS_IMPORT.store(families.mk, Ordering::Relaxed);
+    HAS_IMPORT.store(families.mk, Ordering::Relaxed);
     if families.cf {
         loading.value::<CuckooValue>()?;
         loading.category(c"cuckoo");

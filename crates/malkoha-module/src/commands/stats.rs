@@ -1,10 +1,21 @@
 //! Facts about filters of the engine, for `CF.STATS` and `MK.INFO`.
 
-use crate::server::{Refusal, Reply};
+use crate::server::{Arguments, Call, Refusal, Reply};
 use crate::values::engine::{Body, EngineValue};
 
+/// Looks at a filter of the engine, which the command has seen, as long as counting its bits takes.
+pub(super) fn look<R>(
+    call: &mut Call,
+    arguments: &Arguments<'_>,
+    key: usize,
+    look: impl FnOnce(&EngineValue) -> Result<R, Refusal>,
+) -> Result<R, Refusal> {
+    let bytes = call.read(arguments, key).value().map_or(0, EngineValue::bytes_of_stats);
+    call.beside(arguments, &[key], bytes, |filters| look(filters.first().ok_or(Refusal::WRONG_TYPE)?))?
+}
+
 /// Facts by name.
-pub(crate) fn engine(filter: &EngineValue) -> Result<Vec<(&'static str, Reply)>, Refusal> {
+pub(super) fn engine(filter: &EngineValue) -> Result<Vec<(&'static str, Reply)>, Refusal> {
     let text = |text: String| Reply::Bytes(text.into_bytes());
     if let Body::Partial(partial) = filter.body() {
         return Ok(vec![

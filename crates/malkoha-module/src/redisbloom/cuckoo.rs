@@ -195,8 +195,12 @@ impl Cuckoo {
     /// Whether the filter may hold a key.
     #[must_use]
     pub fn contains(&self, key: Hashed) -> bool {
-        let pair = (key.first, key.second);
-        self.tables.iter().any(|table| find_in_pair(table, self.bucket_size(), pair, key.tag).is_some())
+        let size = self.bucket_size();
+        #[expect(clippy::needless_bitwise_bool, reason = "which slot holds the tag cannot be predicted")]
+        let holds = |bucket: &[u8]| bucket.iter().fold(false, |holds, slot| holds | (*slot == key.tag));
+        let in_table =
+            |table: &[u8]| holds(bucket(table, size, key.first)) | holds(bucket(table, size, key.second));
+        self.tables.iter().any(|table| in_table(table))
     }
 
     /// How many stored tags look like this key.
@@ -220,10 +224,20 @@ impl Cuckoo {
         // A dump may have said fewer items than it had tags.
         self.items = self.items.saturating_sub(1);
         self.deletes = self.deletes.saturating_add(1);
-        if self.tables.len() > 1 && self.deletes as f64 > self.items as f64 * 0.1 {
+        if self.needs_compaction(self.items, self.deletes) {
             self.compact(Effort::UntilStuck);
         }
         true
+    }
+
+    fn needs_compaction(&self, items: u64, deletes: u64) -> bool {
+        self.tables.len() > 1 && deletes as f64 > items as f64 * 0.1
+    }
+
+    /// Whether the filter will be compacted when the next key is removed.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.needs_compaction(self.items.saturating_sub(1), self.deletes.saturating_add(1))
     }
 
     /// Moves tags from newer tables to older ones, and frees the newest tables that are empty then.

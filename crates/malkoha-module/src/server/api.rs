@@ -33,8 +33,10 @@ opaque! {
     RawCommand;
     /// Fields of the server's own `INFO`.
     RawServerInfo;
-    /// What a type's callback may know of its key.
-    RawKeyOptions;
+    /// A client that waits for an answer.
+    RawBlocked;
+    /// What a command of the server has answered.
+    RawReply;
 }
 
 /// The function of a command.
@@ -51,6 +53,8 @@ pub type GetText = unsafe extern "C" fn(*const c_char, *mut c_void) -> *mut RawS
 /// Changes a setting that is text.
 pub type SetText =
     unsafe extern "C" fn(*const c_char, *mut RawString, *mut c_void, *mut *mut RawString) -> c_int;
+/// Frees what belongs to a blocked client; unused.
+pub type FreeData = unsafe extern "C" fn(*mut RawContext, *mut c_void);
 /// Applies several settings at once; unused.
 pub type ApplyFn = unsafe extern "C" fn(*mut RawContext, *mut c_void, *mut *mut RawString) -> c_int;
 
@@ -73,10 +77,20 @@ pub mod mode {
 /// Bits of `GetContextFlags`.
 pub mod flags {
     use core::ffi::c_int;
+    /// The command comes from a script.
+    pub const LUA: c_int = 1;
+    /// The command is part of a transaction.
+    pub const MULTI: c_int = 1 << 1;
+    /// The server is a replica that clients do not write to.
+    pub const READ_ONLY: c_int = 1 << 4;
+    /// The server is a node of a cluster.
+    pub const CLUSTER: c_int = 1 << 5;
     /// The command comes from a master.
     pub const REPLICATED: c_int = 1 << 12;
     /// The command comes from a file that is being loaded.
     pub const LOADING: c_int = 1 << 13;
+    /// The client cannot be blocked.
+    pub const DENY_BLOCKING: c_int = 1 << 21;
     /// The client speaks RESP3.
     pub const RESP3: c_int = 1 << 22;
 }
@@ -148,10 +162,26 @@ pub struct CommandArgument {
     pub flags: c_int,
     /// Unused.
     pub deprecated_since: *const c_char,
-    /// Unused.
+    /// Its parts, or null.
     pub subargs: *mut CommandArgument,
     /// Unused.
     pub display_text: *const c_char,
+}
+
+impl CommandArgument {
+    /// Ends a list.
+    pub const END: Self = Self {
+        name: core::ptr::null(),
+        kind: 0,
+        key_spec_index: -1,
+        token: core::ptr::null(),
+        summary: core::ptr::null(),
+        since: core::ptr::null(),
+        flags: 0,
+        deprecated_since: core::ptr::null(),
+        subargs: core::ptr::null_mut(),
+        display_text: core::ptr::null(),
+    };
 }
 
 /// Kinds and flags of arguments.
@@ -167,6 +197,10 @@ pub mod argument {
     pub const KEY: c_int = 3;
     /// A word that stands for itself.
     pub const PURE_TOKEN: c_int = 6;
+    /// One of its parts.
+    pub const ONE_OF: c_int = 7;
+    /// All its parts.
+    pub const BLOCK: c_int = 8;
     /// It may be left out.
     pub const OPTIONAL: c_int = 1;
     /// It may be repeated.
@@ -322,6 +356,7 @@ api! {
     alloc = c"RedisModule_Alloc": fn(usize) -> *mut c_void;
     calloc = c"RedisModule_Calloc": fn(usize, usize) -> *mut c_void;
     free = c"RedisModule_Free": fn(*mut c_void);
+    malloc_size = c"RedisModule_MallocSize": fn(*mut c_void) -> usize;
     set_module_attribs = c"RedisModule_SetModuleAttribs": fn(Context, Text, c_int, c_int);
     set_module_options = c"RedisModule_SetModuleOptions": fn(Context, c_int);
     get_server_version = c"RedisModule_GetServerVersion": fn() -> c_int;
@@ -345,8 +380,9 @@ api! {
     open_key = c"RedisModule_OpenKey": fn(Context, *mut RawString, c_int) -> *mut RawKey;
     close_key = c"RedisModule_CloseKey": fn(*mut RawKey);
     key_type = c"RedisModule_KeyType": fn(*mut RawKey) -> c_int;
-    delete_key = c"RedisModule_DeleteKey": fn(*mut RawKey) -> c_int;
     module_type_set_value = c"RedisModule_ModuleTypeSetValue": fn(*mut RawKey, *mut RawType, *mut c_void) -> c_int;
+    module_type_replace_value = c"RedisModule_ModuleTypeReplaceValue":
+        fn(*mut RawKey, *mut RawType, *mut c_void, *mut *mut c_void) -> c_int;
     module_type_get_type = c"RedisModule_ModuleTypeGetType": fn(*mut RawKey) -> *mut RawType;
     module_type_get_value = c"RedisModule_ModuleTypeGetValue": fn(*mut RawKey) -> *mut c_void;
     notify_keyspace_event = c"RedisModule_NotifyKeyspaceEvent": fn(Context, c_int, Text, *mut RawString) -> c_int;
@@ -366,18 +402,28 @@ api! {
         fn(Context, Text, Text, c_uint, GetText, SetText, Option<ApplyFn>, *mut c_void) -> c_int;
     load_configs = c"RedisModule_LoadConfigs": fn(Context) -> c_int;
     milliseconds = c"RedisModule_Milliseconds": fn() -> c_longlong;
+    free_call_reply = c"RedisModule_FreeCallReply": fn(*mut RawReply);
+    hold_string = c"RedisModule_HoldString": fn(Context, *mut RawString) -> *mut RawString;
+    block_client = c"RedisModule_BlockClient":
+        fn(Context, Option<CommandFn>, Option<CommandFn>, Option<FreeData>, c_longlong) -> *mut RawBlocked;
+    unblock_client = c"RedisModule_UnblockClient": fn(*mut RawBlocked, *mut c_void) -> c_int;
+    get_thread_safe_context = c"RedisModule_GetThreadSafeContext": fn(*mut RawBlocked) -> Context;
+    free_thread_safe_context = c"RedisModule_FreeThreadSafeContext": fn(Context);
+    thread_safe_context_lock = c"RedisModule_ThreadSafeContextLock": fn(Context);
+    thread_safe_context_try_lock = c"RedisModule_ThreadSafeContextTryLock": fn(Context) -> c_int;
+    thread_safe_context_unlock = c"RedisModule_ThreadSafeContextUnlock": fn(Context);
     }
     variadic {
     log = c"RedisModule_Log": fn(Context, Text, Text);
     log_io_error = c"RedisModule_LogIOError": fn(*mut RawIo, Text, Text);
     emit_aof = c"RedisModule_EmitAOF": fn(*mut RawIo, Text, Text);
     replicate = c"RedisModule_Replicate": fn(Context, Text, Text) -> c_int;
+    call = c"RedisModule_Call": fn(Context, Text, Text) -> *mut RawReply;
     }
     optional {
-        valkey_get_server_version = c"ValkeyModule_GetServerVersion": fn() -> c_int;
+    valkey_get_server_version = c"ValkeyModule_GetServerVersion": fn() -> c_int;
     try_alloc = c"RedisModule_TryAlloc": fn(usize) -> *mut c_void;
     try_calloc = c"RedisModule_TryCalloc": fn(usize, usize) -> *mut c_void;
-    malloc_size = c"RedisModule_MallocSize": fn(*mut c_void) -> usize;
     is_module_name_busy = c"RedisModule_IsModuleNameBusy": fn(Text) -> c_int;
     get_command = c"RedisModule_GetCommand": fn(Context, Text) -> *mut RawCommand;
     set_command_info = c"RedisModule_SetCommandInfo": fn(*mut RawCommand, *const CommandInfo) -> c_int;
@@ -388,6 +434,7 @@ api! {
     get_server_info = c"RedisModule_GetServerInfo": fn(Context, Text) -> *mut RawServerInfo;
     server_info_get_field_unsigned = c"RedisModule_ServerInfoGetFieldUnsigned":
         fn(*mut RawServerInfo, Text, *mut c_int) -> c_ulonglong;
+    avoid_replica_traffic = c"RedisModule_AvoidReplicaTraffic": fn() -> c_int;
     free_server_info = c"RedisModule_FreeServerInfo": fn(Context, *mut RawServerInfo);
     }
 }

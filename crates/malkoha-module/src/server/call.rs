@@ -1,14 +1,17 @@
-//! One call of a command by the server.
+//! One call of a command, by the server or by the worker.
 #![expect(unsafe_code, reason = "calls of the server's functions")]
 
 use core::ffi::{CStr, c_char, c_int};
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
-use super::api::{self, Api, RawContext, RawKey, RawString, api};
+use super::api::{self, Api, RawContext, RawString, api};
+use super::arguments::Arguments;
+use super::key::{Key, KeyMut, Open};
 use super::reply::{self, Refusal, Reply};
-use super::types::Value;
+use super::{beside, loans};
 
 /// What a command does: from a call and its arguments to an answer.
 pub type Command = fn(&mut Call, Arguments<'_>) -> Result<Reply, Refusal>;
@@ -18,13 +21,27 @@ pub type Command = fn(&mut Call, Arguments<'_>) -> Result<Reply, Refusal>;
 pub struct Call {
     api: &'static Api,
     context: *mut RawContext,
+    place: Place,
+    /// What is freed after the call.
+    garbage: Vec<Box<dyn Send>>,
 }
 
-/// The arguments of a command, its name first.
-#[derive(Clone, Copy)]
-pub struct Arguments<'a> {
-    api: &'static Api,
-    strings: &'a [NonNull<RawString>],
+/// Who runs the command.
+enum Place {
+    /// The server.
+    Server,
+    /// The worker, for a client that waits.
+    Beside(Beside),
+}
+
+/// What the worker knows of the command that it runs.
+struct Beside {
+    /// The flags of the context in which the client sent the command.
+    flags: c_int,
+    /// The arguments of the command, which outlive the call.
+    strings: NonNull<[NonNull<RawString>]>,
+    /// How often its work was in vain.
+    attempts: u32,
 }
 
 /// Runs a command for the server: the only way in. A panic becomes an error.
@@ -41,10 +58,30 @@ pub unsafe fn enter(
     let api = api();
     // SAFETY: the server passes that many strings, which are valid during the call.
     let arguments = unsafe { Arguments::new(strings, count) };
-    let mut call = Call { api, context };
+    let mut call = Call { api, context, place: Place::Server, garbage: Vec::new() };
     let outcome = catch_unwind(AssertUnwindSafe(|| command(&mut call, arguments)));
-    match outcome {
+    if let Ok(Err(Refusal::Wait(key))) = outcome {
+        // SAFETY: the context is that of this call, and only commands that can wait say so.
+        unsafe { beside::defer(context, arguments, command, call.flags(), key) };
+    } else {
         // SAFETY: the context is that of this call.
+        unsafe { answer(api, context, outcome) };
+    }
+    api::OK
+}
+
+/// Answers the client.
+///
+/// # Safety
+///
+/// `context` must be that of the command.
+pub(super) unsafe fn answer(
+    api: &Api,
+    context: *mut RawContext,
+    outcome: thread::Result<Result<Reply, Refusal>>,
+) {
+    match outcome {
+        // SAFETY: as the caller promises.
         Ok(Ok(reply)) => unsafe { reply::send(api, context, &reply) },
         Ok(Err(refusal)) => {
             // SAFETY: as above.
@@ -55,99 +92,112 @@ pub unsafe fn enter(
             unsafe { (api.reply_with_error)(context, PANICKED.as_ptr()) };
         }
     }
-    api::OK
 }
 
 const PANICKED: &CStr =
     c"ERR malkoha failed: this is a bug, please report it with the command and the server's log; the command was not replicated";
 
-impl<'a> Arguments<'a> {
+impl Call {
+    /// A call by the worker.
+    ///
     /// # Safety
     ///
-    /// `strings` must be `count` strings of the server that are valid as long as the arguments are used.
-    pub(super) unsafe fn new(strings: *mut *mut RawString, count: c_int) -> Self {
-        let len = usize::try_from(count).unwrap_or(0);
-        if len == 0 {
-            return Self { api: api(), strings: &[] };
+    /// `context` and `strings` must be valid as long as the call is used.
+    pub(super) unsafe fn beside_server(
+        api: &'static Api,
+        context: *mut RawContext,
+        flags: c_int,
+        strings: &[NonNull<RawString>],
+    ) -> Self {
+        let beside = Beside { flags, strings: NonNull::from(strings), attempts: 0 };
+        Self { api, context, place: Place::Beside(beside), garbage: Vec::new() }
+    }
+
+    pub(super) fn api(&self) -> &'static Api {
+        self.api
+    }
+
+    pub(super) fn context(&self) -> *mut RawContext {
+        self.context
+    }
+
+    /// How often the work of this command was in vain; `None` if the server runs it.
+    pub(super) fn attempts(&self) -> Option<u32> {
+        match &self.place {
+            Place::Server => None,
+            Place::Beside(beside) => Some(beside.attempts),
         }
-        // SAFETY: the caller has that many, and the server never passes null.
-        let strings = unsafe { core::slice::from_raw_parts(strings.cast::<NonNull<RawString>>(), len) };
-        Self { api: api(), strings }
     }
 
-    /// How many there are, the command's name included.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.strings.len()
-    }
-
-    /// Whether there are none, which the server never does.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.strings.is_empty()
-    }
-
-    /// The bytes of one argument.
-    ///
-    /// # Panics
-    ///
-    /// If there are not that many: commands look at the number first.
-    #[must_use]
-    #[inline]
-    pub fn get(&self, index: usize) -> &'a [u8] {
-        self.bytes(self.strings[index])
-    }
-
-    #[inline]
-    fn bytes(&self, string: NonNull<RawString>) -> &'a [u8] {
-        let mut len = 0;
-        // SAFETY: the string is an argument of the call in progress, and `len` is written to.
-        let first = unsafe { (self.api.string_ptr_len)(string.as_ptr(), &raw mut len) };
-        if len == 0 {
-            return &[];
+    /// Notes that work was in vain.
+    pub(super) fn count_attempt(&mut self) {
+        if let Place::Beside(beside) = &mut self.place {
+            beside.attempts += 1;
         }
-        // SAFETY: the string has `len` bytes from there, which stay until the call ends.
-        unsafe { core::slice::from_raw_parts(first.cast(), len) }
     }
 
-    /// The arguments from one on.
-    #[must_use]
-    pub fn from(&self, index: usize) -> Self {
-        Self { api: self.api, strings: self.strings.get(index..).unwrap_or(&[]) }
+    /// Frees a value after the call.
+    pub(super) fn discard<T: Send + 'static>(&mut self, value: Box<T>) {
+        self.garbage.push(value);
     }
 
-    /// The bytes of all of them.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
-        let all = *self;
-        all.strings.iter().map(move |string| all.bytes(*string))
+    /// What is to be freed.
+    pub(super) fn into_garbage(self) -> Vec<Box<dyn Send>> {
+        self.garbage
     }
 
-    /// Fails unless there are exactly this many.
-    pub fn exactly(&self, count: usize) -> Result<(), Refusal> {
-        if self.len() == count { Ok(()) } else { Err(Refusal::Arity) }
+    /// Whether the worker can run the command instead.
+    pub(super) fn can_wait(&self) -> bool {
+        matches!(self.place, Place::Server) && beside::can_wait(self.flags())
     }
 
-    /// Fails unless there are at least this many.
-    pub fn at_least(&self, count: usize) -> Result<(), Refusal> {
-        if self.len() >= count { Ok(()) } else { Err(Refusal::Arity) }
+    /// Fails if this server does not have a key's slot any more: the server has looked at that before it called the command,
+    /// but that may be long ago.
+    pub(super) fn must_have_slot(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
+        const MOVED: Refusal = Refusal::of("TRYAGAIN the slot was moved while the command waited");
+        if self.current_flags() & api::flags::CLUSTER == 0 {
+            return Ok(());
+        }
+        let (command, format) = (c"EXISTS".as_ptr(), c"s".as_ptr());
+        // SAFETY: the context is that of the call in progress; the format says a string, and that is what follows.
+        let reply = unsafe { (self.api.call)(self.context, command, format, arguments.string(index)) };
+        // The server answers nothing about keys of other nodes.
+        if reply.is_null() {
+            return Err(MOVED);
+        }
+        // SAFETY: the reply is ours, and not used any more.
+        unsafe { (self.api.free_call_reply)(reply) };
+        Ok(())
     }
 
-    fn string(&self, index: usize) -> *mut RawString {
-        self.strings[index].as_ptr()
+    /// Fails if this server is a replica now, or does not have the key's slot any more.
+    fn must_be_writable(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
+        const READ_ONLY: Refusal = Refusal::of("READONLY You can't write against a read only replica.");
+        if self.current_flags() & api::flags::READ_ONLY != 0 {
+            return Err(READ_ONLY);
+        }
+        self.must_have_slot(arguments, index)
     }
-}
 
-impl Call {
     /// Opens a key to read it.
     #[must_use]
     pub fn read(&self, arguments: &Arguments<'_>, index: usize) -> Key<'_> {
         Key { open: self.open(arguments, index, api::mode::READ), lifetime: PhantomData }
     }
 
-    /// Opens a key to change it.
-    #[must_use]
-    pub fn write(&mut self, arguments: &Arguments<'_>, index: usize) -> KeyMut<'_> {
-        KeyMut { open: self.open(arguments, index, api::mode::READ_WRITE), call: self }
+    /// Opens a key to change it. If its value is lent, the command has to wait.
+    pub fn write(&mut self, arguments: &Arguments<'_>, index: usize) -> Result<KeyMut<'_>, Refusal> {
+        if matches!(self.place, Place::Beside(_)) {
+            self.must_be_writable(arguments, index)?;
+        }
+        let open = self.open(arguments, index, api::mode::READ_WRITE);
+        if loans::is_lent(open.address()) {
+            if self.can_wait() {
+                return Err(Refusal::Wait(index));
+            }
+            loans::call_back();
+        }
+        Ok(KeyMut { open, call: self })
     }
 
     fn open(&self, arguments: &Arguments<'_>, index: usize, mode: c_int) -> Open {
@@ -169,40 +219,56 @@ impl Call {
         self.flags() & (api::flags::REPLICATED | api::flags::LOADING) != 0
     }
 
+    /// The flags of the context in which the client sent the command.
     fn flags(&self) -> c_int {
+        match &self.place {
+            Place::Server => self.current_flags(),
+            Place::Beside(beside) => beside.flags,
+        }
+    }
+
+    fn current_flags(&self) -> c_int {
         // SAFETY: the context is that of the call in progress.
         unsafe { (self.api.get_context_flags)(self.context) }
     }
 
     /// Sends the command to replicas and the append-only file as it is.
     pub fn replicate(&self) {
-        // SAFETY: as above.
-        unsafe { (self.api.replicate_verbatim)(self.context) };
+        match &self.place {
+            Place::Server => {
+                // SAFETY: the context is that of the call in progress.
+                unsafe { (self.api.replicate_verbatim)(self.context) };
+            }
+            Place::Beside(beside) => {
+                // SAFETY: the arguments outlive the call (`beside_server`).
+                let strings = unsafe { beside.strings.as_ref() };
+                // SAFETY: as above.
+                let arguments = unsafe { Arguments::held(strings) };
+                self.replicate_strings(arguments.name(), &arguments.strings()[1..]);
+            }
+        }
     }
 
     /// Sends another command to replicas and the append-only file.
     pub fn replicate_as(&self, command: &CStr, arguments: &[&[u8]]) {
-        let mut strings: Vec<*mut RawString> = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            // SAFETY: the bytes are valid, and a null context makes a string that we free.
-            strings.push(unsafe {
-                (self.api.create_string)(ptr::null_mut(), argument.as_ptr().cast(), argument.len())
-            });
-        }
-        // SAFETY: the format says a vector of strings and its length, and that is what follows.
-        unsafe {
-            (self.api.replicate)(
-                self.context,
-                command.as_ptr(),
-                c"v".as_ptr(),
-                strings.as_mut_ptr(),
-                strings.len(),
-            )
+        let string = |bytes: &&[u8]| {
+            // SAFETY: the bytes are valid, and without a context the string is ours to free.
+            let string =
+                unsafe { (self.api.create_string)(ptr::null_mut(), bytes.as_ptr().cast(), bytes.len()) };
+            NonNull::new(string).expect("the server makes strings")
         };
+        let strings: Vec<NonNull<RawString>> = arguments.iter().map(string).collect();
+        self.replicate_strings(command, &strings);
         for string in strings {
-            // SAFETY: made above, with the same context; nobody else holds it.
-            unsafe { (self.api.free_string)(ptr::null_mut(), string) };
+            // SAFETY: made above; nobody else holds it.
+            unsafe { (self.api.free_string)(ptr::null_mut(), string.as_ptr()) };
         }
+    }
+
+    fn replicate_strings(&self, command: &CStr, strings: &[NonNull<RawString>]) {
+        let (command, format) = (command.as_ptr(), c"v".as_ptr());
+        // SAFETY: the format says a vector of strings and its length, and that is what follows.
+        unsafe { (self.api.replicate)(self.context, command, format, strings.as_ptr(), strings.len()) };
     }
 
     /// Tells subscribers that a key has changed.
@@ -245,118 +311,6 @@ impl Call {
         // SAFETY: made above with this context, and not used any more.
         unsafe { free(self.context, info) };
         limits
-    }
-}
-
-/// An open key, which is closed when this is dropped.
-struct Open {
-    api: &'static Api,
-    /// Null if the key was opened for reading and does not exist.
-    raw: *mut RawKey,
-}
-
-impl Open {
-    fn is_missing(&self) -> bool {
-        // SAFETY: the key is open; the server takes null for a missing one.
-        unsafe { (self.api.key_type)(self.raw) == api::KEY_TYPE_EMPTY }
-    }
-
-    /// The value, if it has this type. The server keeps it as long as the key is open and nothing else is put there.
-    fn pointer<T: Value>(&self) -> Option<NonNull<T>> {
-        if self.raw.is_null() {
-            return None;
-        }
-        // SAFETY: the key is open. The answer is null unless it holds a value of a module.
-        let found = unsafe { (self.api.module_type_get_type)(self.raw) };
-        if found.is_null() || found != T::registered().raw() {
-            return None;
-        }
-        // SAFETY: the key is open and holds a value of our type.
-        NonNull::new(unsafe { (self.api.module_type_get_value)(self.raw) }.cast())
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if !self.raw.is_null() {
-            // SAFETY: the key is open, and not used any more.
-            unsafe { (self.api.close_key)(self.raw) };
-        }
-    }
-}
-
-/// A key that is read.
-pub struct Key<'a> {
-    open: Open,
-    /// While this borrow lasts no key is opened for writing.
-    lifetime: PhantomData<&'a Call>,
-}
-
-impl Key<'_> {
-    /// Whether there is nothing at this key.
-    #[must_use]
-    pub fn is_missing(&self) -> bool {
-        self.open.is_missing()
-    }
-
-    /// The value, if it has this type.
-    #[must_use]
-    pub fn value<T: Value>(&self) -> Option<&T> {
-        // SAFETY: the pointer is valid while the key is open, and nobody can change the value: no key is open for
-        // writing as long as the call is borrowed.
-        self.open.pointer::<T>().map(|value| unsafe { value.as_ref() })
-    }
-}
-
-/// A key that may be changed.
-pub struct KeyMut<'a> {
-    open: Open,
-    /// While this borrow lasts no other key is opened, except through [`KeyMut::call`].
-    call: &'a mut Call,
-}
-
-impl KeyMut<'_> {
-    /// The call, while no value of this key is borrowed for changes.
-    #[must_use]
-    pub fn call(&self) -> &Call {
-        self.call
-    }
-
-    /// Whether there is nothing at this key.
-    #[must_use]
-    pub fn is_missing(&self) -> bool {
-        self.open.is_missing()
-    }
-
-    /// The value, if it has this type.
-    #[must_use]
-    pub fn value<T: Value>(&self) -> Option<&T> {
-        // SAFETY: the pointer is valid while the key is open and nothing is put there, which needs `&mut self`.
-        self.open.pointer::<T>().map(|value| unsafe { value.as_ref() })
-    }
-
-    /// The value, if it has this type, to be changed.
-    #[must_use]
-    pub fn value_mut<T: Value>(&mut self) -> Option<&mut T> {
-        // SAFETY: as in `value`; and nothing else refers to the value, because keys that are open besides this one have
-        // come from `call`, and so end before `&mut self` is borrowed.
-        self.open.pointer::<T>().map(|mut value| unsafe { value.as_mut() })
-    }
-
-    /// Puts a value at this key, in place of whatever was there.
-    pub fn put<T: Value>(&mut self, value: T) {
-        let value = Box::into_raw(Box::new(value));
-        let key = self.open.raw;
-        // SAFETY: the key is open for writing, and the value is of the registered type. The server owns it from now on.
-        let result =
-            unsafe { (self.open.api.module_type_set_value)(key, T::registered().raw(), value.cast()) };
-        assert_eq!(result, api::OK, "a key that is open for writing takes a value");
-    }
-
-    /// Removes what is at this key.
-    pub fn remove(&mut self) {
-        // SAFETY: the key is open for writing.
-        unsafe { (self.open.api.delete_key)(self.open.raw) };
     }
 }
 

@@ -32,9 +32,11 @@ thread_local! {
 
 /// Adds the size of a block of the server to the balance of this thread, or takes it off.
 fn account(api: &Api, block: *mut u8, sign: isize) {
-    let Some(malloc_size) = api.malloc_size.filter(|_| !block.is_null()) else { return };
+    if block.is_null() {
+        return;
+    }
     // SAFETY: the block came from the server and has not been freed.
-    let size = unsafe { malloc_size(block.cast()) };
+    let size = unsafe { (api.malloc_size)(block.cast()) };
     BALANCE.set(BALANCE.get().wrapping_add_unsigned(size.wrapping_mul(sign.cast_unsigned())));
 }
 
@@ -185,18 +187,18 @@ pub fn copy(bytes: &[u8]) -> Option<Box<[u8]>> {
     Some(copy.into_boxed_slice())
 }
 
-/// The memory that the server counts for a box: the bytes of its content, where the server does not say.
+/// The memory that the server counts for a box: the bytes of its content in tests without one.
 #[expect(clippy::borrowed_box, reason = "only a box is sure to be a block of the allocator")]
 pub fn allocated<T: ?Sized>(block: &Box<T>) -> usize {
     let size = size_of_val(&**block);
     if size == 0 {
         return 0;
     }
-    match api_if_met().and_then(|api| api.malloc_size) {
+    match api_if_met() {
         // A block of a larger alignment begins somewhere before its content.
-        Some(malloc_size) if align_of_val(&**block) <= SURE_ALIGNMENT => {
+        Some(api) if align_of_val(&**block) <= SURE_ALIGNMENT => {
             // SAFETY: the box is a block that the server's allocator returned (`align` changes nothing here).
-            unsafe { malloc_size(ptr::from_ref(&**block).cast_mut().cast()) }
+            unsafe { (api.malloc_size)(ptr::from_ref(&**block).cast_mut().cast()) }
         }
         _ => size,
     }
@@ -207,10 +209,10 @@ pub fn allocated_vec<T>(vec: &Vec<T>) -> usize {
     if vec.capacity() == 0 || size_of::<T>() == 0 {
         return 0;
     }
-    match api_if_met().and_then(|api| api.malloc_size) {
-        Some(malloc_size) if align_of::<T>() <= SURE_ALIGNMENT => {
+    match api_if_met() {
+        Some(api) if align_of::<T>() <= SURE_ALIGNMENT => {
             // SAFETY: a vector with room for something begins where its block does.
-            unsafe { malloc_size(vec.as_ptr().cast_mut().cast()) }
+            unsafe { (api.malloc_size)(vec.as_ptr().cast_mut().cast()) }
         }
         _ => vec.capacity() * size_of::<T>(),
     }

@@ -9,7 +9,9 @@ use std::sync::atomic::Ordering;
 use super::api::{
     self, Api, CommandFn, CommandInfo, CommandInfoVersion, RawContext, RawInfo, RawString, api,
 };
-use super::call::{self, Arguments};
+use super::arguments::Arguments;
+use super::call;
+use super::docs::{self, RawArguments};
 use super::settings::{NumberSetting, RateSetting};
 use super::types::{self, Value};
 
@@ -25,6 +27,8 @@ pub struct CommandSpec {
     pub keys: (i32, i32, i32),
     /// The number of arguments with its name; negative: at least that many.
     pub arity: i32,
+    /// Its arguments, for `COMMAND DOCS`.
+    pub arguments: docs::Arguments,
     /// Categories of access lists.
     pub categories: &'static CStr,
     /// What it does, for `COMMAND DOCS`.
@@ -36,7 +40,7 @@ pub struct CommandSpec {
 /// Declares commands: each gets the function that the server calls.
 #[macro_export]
 macro_rules! commands {
-    ($($name:literal $function:path, $flags:literal, $keys:expr, $arity:literal, $categories:literal, $summary:literal, $complexity:literal;)*) => {
+    ($($name:literal $function:path, $flags:literal, $keys:expr, $arity:literal, $arguments:expr, $categories:literal, $summary:literal, $complexity:literal;)*) => {
         [$($crate::server::register::CommandSpec {
             name: $name,
             function: {
@@ -54,6 +58,7 @@ macro_rules! commands {
             flags: $flags,
             keys: $keys,
             arity: $arity,
+            arguments: $arguments,
             categories: $categories,
             summary: $summary,
             complexity: $complexity,
@@ -85,6 +90,7 @@ pub unsafe fn on_load(
 ) -> c_int {
     // SAFETY: the context is that of `RedisModule_OnLoad`. Nothing is allocated before this.
     let Ok(api) = (unsafe { api::meet(context) }) else { return api::ERR };
+    std::panic::set_hook(Box::new(log_panic));
     let outcome = std::panic::catch_unwind(|| {
         // SAFETY: the name ends in zero.
         if api.is_module_name_busy.is_some_and(|busy| unsafe { busy(NAME.as_ptr()) != 0 }) {
@@ -112,6 +118,14 @@ pub unsafe fn on_load(
         }
         Err(_) => api::ERR,
     }
+}
+
+/// Writes a panic to the server's log. Without a backtrace: finding the names for one allocates by the system's library, and
+/// where the server replaces its allocator, that memory cannot be freed from here.
+fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let text = CString::new(panic.to_string().replace('\0', " ")).unwrap_or_default();
+    // SAFETY: the server takes a missing context.
+    unsafe { call::log(ptr::null_mut(), c"warning", &text) };
 }
 
 impl Loading<'_> {
@@ -164,6 +178,7 @@ impl Loading<'_> {
                 sizeof_arg: size_of::<api::CommandArgument>(),
             };
             let specs = key_specs(spec);
+            let mut arguments = RawArguments::new(spec.arguments);
             let info = CommandInfo {
                 version: &raw const version,
                 summary: spec.summary.as_ptr(),
@@ -173,7 +188,7 @@ impl Loading<'_> {
                 tips: ptr::null(),
                 arity: spec.arity,
                 key_specs: specs.as_ptr(),
-                args: ptr::null_mut(),
+                args: arguments.as_mut_ptr(),
             };
             // SAFETY: the command was just found, and the server copies what it is told.
             unsafe { set(command, &raw const info) };

@@ -45,6 +45,9 @@ pub enum Refusal {
     Text(Cow<'static, str>),
     /// The server's own text about the number of arguments.
     Arity,
+    /// Not refused: the command has to wait, because of the key at this position, and nothing has changed yet. Clients
+    /// never see it.
+    Wait(usize),
 }
 
 impl Refusal {
@@ -173,6 +176,7 @@ pub(super) unsafe fn refuse(api: &Api, context: *mut RawContext, refusal: &Refus
     match refusal {
         // SAFETY: the caller's context is valid.
         Refusal::Arity => unsafe { (api.wrong_arity)(context) },
+        Refusal::Wait(_) => unreachable!("commands that wait are not answered"),
         Refusal::Text(text) => {
             let text = line(text);
             // SAFETY: the caller's context is valid, and the text ends in zero.

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::api::{RawContext, RawDigest, RawIo, RawString, RawType, TypeMethods, api};
+use super::loans;
 use super::stream::{Digest, Reader, Rewriter, Unreadable, Writer};
 
 /// The version of [`TypeMethods`]: the third has copies and the effort of freeing.
@@ -153,13 +154,9 @@ unsafe extern "C" fn rewrite<T: Value>(io: *mut RawIo, key: *mut RawString, valu
 
 unsafe extern "C" fn memory<T: Value>(value: *const c_void) -> usize {
     guarded(0, || {
-        let itself = match api().malloc_size {
-            // SAFETY: values are boxes, and boxes of their alignment are blocks of the server.
-            Some(malloc_size) if align_of::<T>() <= align_of::<usize>() => unsafe {
-                malloc_size(value.cast_mut())
-            },
-            _ => size_of::<T>(),
-        };
+        const { assert!(align_of::<T>() <= align_of::<usize>(), "boxes of the value are blocks of the server") };
+        // SAFETY: values are boxes.
+        let itself = unsafe { (api().malloc_size)(value.cast_mut()) };
         // SAFETY: the server passes one of our values, and changes nothing meanwhile.
         itself + unsafe { kept::<T>(value) }.memory()
     })
@@ -176,6 +173,9 @@ unsafe extern "C" fn digest<T: Value>(digest: *mut RawDigest, value: *mut c_void
 }
 
 unsafe extern "C" fn free<T: Value>(value: *mut c_void) {
+    if loans::take_over(value, free::<T>) {
+        return;
+    }
     // SAFETY: the server gives the box back, and does not use it any more.
     guarded((), || drop(unsafe { Box::from_raw(value.cast::<T>()) }));
 }

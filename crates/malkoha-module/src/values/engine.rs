@@ -1,10 +1,11 @@
 //! Filters of the engine: any rate, any capacity; they grow, merge, forget and carry values.
 
-use core::cell::RefCell;
 use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use malkoha::{Error, Filter, Full, Generations, Inserted, KeyFormat, KeyHash, KeyHasher, Stats};
 
+use super::pieces::Pieces;
 use super::{items, transfer};
 use crate::metrics::{self, Counted};
 use crate::server::{Refusal, memory};
@@ -12,12 +13,12 @@ use crate::server::{Refusal, memory};
 /// A filter of the engine that a key holds.
 pub struct EngineValue {
     body: Body,
-    /// The memory of the body that came from the server's allocator. Large tables may be mapped instead.
+    /// The memory of the body, as the server's allocator counts it.
     allocated: isize,
     /// The second in which the window was last told the time by a command of this server.
     told: u64,
     /// The bytes that are being exported, as they were when the export began.
-    export: RefCell<Option<Vec<u8>>>,
+    export: Mutex<Option<Vec<u8>>>,
     _counted: Counted,
 }
 
@@ -34,7 +35,7 @@ pub enum Body {
 /// The first bytes of a filter that is being imported.
 pub struct Partial {
     /// What has come so far.
-    pub bytes: Vec<u8>,
+    pub bytes: Pieces,
     /// How many bytes there will be; 0 if the last chunk will be marked instead.
     pub total: u64,
 }
@@ -48,15 +49,15 @@ impl EngineValue {
     /// A value with the body that `make` makes.
     pub fn made<E>(make: impl FnOnce() -> Result<Body, E>) -> Result<Self, E> {
         let (body, allocated) = memory::measured(make);
-        let (export, counted) = (RefCell::new(None), Counted::new(&metrics::ENGINE));
+        let (export, counted) = (Mutex::new(None), Counted::new(&metrics::ENGINE));
         Ok(Self { body: body?, allocated, told: 0, export, _counted: counted })
     }
 
     /// The first bytes of a filter that is being imported.
     #[must_use]
-    pub fn partial(bytes: Vec<u8>, total: u64) -> Self {
-        let allocated = memory::allocated_vec(&bytes).cast_signed();
-        let (export, counted) = (RefCell::new(None), Counted::new(&metrics::ENGINE));
+    pub fn partial(bytes: Pieces, total: u64) -> Self {
+        let allocated = bytes.memory().cast_signed();
+        let (export, counted) = (Mutex::new(None), Counted::new(&metrics::ENGINE));
         Self { body: Body::Partial(Partial { bytes, total }), allocated, told: 0, export, _counted: counted }
     }
 
@@ -78,17 +79,11 @@ impl EngineValue {
         result
     }
 
-    /// All its memory: what the server has counted for it or, if large tables are mapped, what the engine says.
+    /// All its memory, as the server counts it.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let allocated = usize::try_from(self.allocated).unwrap_or(0);
-        let told = match &self.body {
-            // Statistics of a Bloom filter read its whole table; its layout says as much of its memory.
-            Body::Filter(filter) if !filter.geometry().is_growing() => filter.geometry().bytes(),
-            _ => self.stats().map_or(0, |stats| stats.memory_bytes),
-        };
-        let export = self.export.borrow().as_ref().map_or(0, memory::allocated_vec);
-        allocated.max(usize::try_from(told).unwrap_or(usize::MAX)).saturating_add(export)
+        let export = self.exported().as_ref().map_or(0, memory::allocated_vec);
+        usize::try_from(self.allocated).unwrap_or(0) + export
     }
 
     /// The filter, unless it is something else.
@@ -172,6 +167,18 @@ impl EngineValue {
         })
     }
 
+    /// The bytes that are read to tell facts: those of Bloom filters, whose bits are counted.
+    #[must_use]
+    pub fn bytes_of_stats(&self) -> usize {
+        let counted = |filter: &Filter| filter.geometry().kind().is_bloom();
+        let all = match &self.body {
+            Body::Filter(filter) => counted(filter),
+            Body::Window(window) => window.generations().any(counted),
+            Body::Partial(_) => false,
+        };
+        if all { self.bytes() } else { 0 }
+    }
+
     /// Facts of this moment.
     pub fn stats(&self) -> Result<Stats, Refusal> {
         match &self.body {
@@ -190,64 +197,53 @@ impl EngineValue {
         }
     }
 
-    /// The chunk of an export that begins at byte `offset`, and the number of bytes of the whole. At 0 the filter is
-    /// written down as it is now; the following chunks are of that, whatever happens to the filter. `None` if the offset
-    /// is no begin of a chunk of it.
-    pub fn export(&self, offset: u64) -> Result<Option<(Vec<u8>, u64)>, Refusal> {
-        let mut export = self.export.borrow_mut();
-        if offset == 0 {
-            *export = None;
-            *export = Some(self.to_bytes()?);
-        }
-        let Some(bytes) = &*export else { return Ok(None) };
+    /// Keeps bytes that were written down, for the chunks of an export.
+    pub fn begin_export(&self, bytes: Vec<u8>) {
+        *self.exported() = Some(bytes);
+    }
+
+    /// The chunk of the export that begins at byte `offset`, and the number of bytes of the whole: of the filter as it was
+    /// when the export began. `None` if the offset is no begin of a chunk of it.
+    pub fn export(&self, offset: u64) -> Option<(Vec<u8>, u64)> {
+        let mut export = self.exported();
+        let bytes = export.as_ref()?;
         let total = bytes.len() as u64;
-        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or(&[]);
+        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..))?;
         if rest.is_empty() {
-            return Ok(None);
+            return None;
         }
         let chunk = rest[..rest.len().min(transfer::CHUNK_BYTES)].to_vec();
         if chunk.len() == rest.len() {
             *export = None;
         }
-        Ok(Some((chunk, total)))
+        Some((chunk, total))
     }
 
-    /// Adds the next bytes to a filter that is being imported, which begin at byte `begin` of it. After the last ones it
-    /// is verified as a whole, and served from then on. If anything is refused, nothing has changed.
-    pub fn import(&mut self, begin: u64, bytes: &[u8], total: u64, last: bool) -> Result<(), Refusal> {
+    fn exported(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
+        // Nothing panics while it is locked, and nobody waits for it: commands run one at a time.
+        self.export.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes that have been imported so far, if the next ones begin at byte `begin` of so many in all.
+    pub fn imported(&self, begin: u64, total: u64) -> Result<&Pieces, Refusal> {
         let Body::Partial(partial) = &self.body else {
             return Err(Refusal::of("ERR the filter is complete; import into a key that does not exist"));
         };
-        if begin != partial.bytes.len() as u64 || total != partial.total {
-            let (have, of) = (partial.bytes.len(), partial.total);
-            return Err(
-                format!("ERR the chunk does not follow: {have} bytes have been imported, of {of}").into()
-            );
+        let (have, of) = (partial.bytes.len(), partial.total);
+        if begin != have || total != of {
+            let text = format!("ERR the chunk does not follow: {have} bytes have been imported, of {of}");
+            return Err(text.into());
         }
-        self.change(|body| {
-            let Body::Partial(partial) = body else { unreachable!("seen above") };
-            partial.bytes.try_reserve(bytes.len()).ok()?;
-            partial.bytes.extend_from_slice(bytes);
-            Some(())
-        })
-        .ok_or(Refusal::of("ERR Insufficient memory"))?;
-        if last {
-            self.complete(bytes.len())?;
-        }
-        Ok(())
+        Ok(&partial.bytes)
     }
 
-    /// Turns the bytes of a partial filter into the filter; if they are damaged, takes the last `taken` off again.
-    fn complete(&mut self, taken: usize) -> Result<(), Refusal> {
-        let Body::Partial(partial) = &mut self.body else { unreachable!("only called for partial filters") };
-        match Self::from_bytes(&partial.bytes) {
-            Ok(whole) => *self = whole,
-            Err(error) => {
-                partial.bytes.truncate(partial.bytes.len() - taken);
-                return Err(error.into());
-            }
-        }
-        Ok(())
+    /// Adds the next bytes to a filter that is being imported. If they are refused, nothing has changed.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        let appended = self.change(|body| match body {
+            Body::Partial(partial) => partial.bytes.append(bytes),
+            _ => None,
+        });
+        appended.ok_or(Refusal::of("ERR Insufficient memory"))
     }
 
     /// Writes these bytes, or as much of them as there is, to something that does not fail.
@@ -255,17 +251,18 @@ impl EngineValue {
         let written = match &self.body {
             Body::Filter(filter) => filter.write_to(out).is_ok(),
             Body::Window(window) => window.to_bytes().is_ok_and(|bytes| out.write_all(&bytes).is_ok()),
-            Body::Partial(partial) => out.write_all(&partial.bytes).is_ok(),
+            Body::Partial(partial) => partial.bytes.iter().all(|piece| out.write_all(piece).is_ok()),
         };
         debug_assert!(written, "streams of the server keep their errors to themselves");
     }
 
-    /// The filter or window that bytes hold, all of which are verified.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        Self::made(|| match Filter::from_bytes(bytes) {
+    /// The filter or window that bytes hold, in pieces and a last one. All of them are verified.
+    pub fn from_pieces(pieces: &Pieces, last: &[u8]) -> Result<Self, Error> {
+        let length = pieces.len() + last.len() as u64;
+        Self::made(|| match Filter::read_sized(pieces.followed_by(last), length) {
             Ok(filter) => Ok(Body::Filter(filter)),
             // If the bytes are those of a window, damaged or not, the second attempt knows.
-            Err(error) => match Generations::from_bytes(bytes) {
+            Err(error) => match Generations::read_sized(pieces.followed_by(last), length) {
                 Ok(window) => Ok(Body::Window(window)),
                 Err(Error::Form { .. }) => Err(error),
                 Err(other) => Err(other),

@@ -4,9 +4,10 @@ use core::ffi::CStr;
 use std::io::{self, Write};
 
 use super::engine::{Body, EngineValue, Partial};
+use super::pieces::Pieces;
 use super::transfer;
+use crate::server::Value;
 use crate::server::stream::{Digest, Reader, Rewriter, Unreadable, Writer};
-use crate::server::{Value, memory};
 
 /// Numbers in files: which body follows.
 mod kind {
@@ -64,19 +65,16 @@ impl Value for EngineValue {
             return Err(format!("version {version} of mk-filter is newer than this module").into());
         }
         let (kind, total) = (from.number()?, from.number()?);
-        let mut bytes: Vec<u8> = Vec::new();
+        let mut bytes = Pieces::default();
         loop {
             let chunk = from.bytes()?;
             if chunk.is_empty() {
                 break;
             }
-            bytes
-                .try_reserve(chunk.len())
-                .map_err(|_| Unreadable::from("there is no memory for the filter"))?;
-            bytes.extend_from_slice(&chunk);
+            bytes.append(&chunk).ok_or(Unreadable::from("there is no memory for the filter"))?;
         }
         match kind {
-            kind::WHOLE => Self::from_bytes(&bytes).map_err(|error| error.to_string().into()),
+            kind::WHOLE => Self::from_pieces(&bytes, &[]).map_err(|error| error.to_string().into()),
             kind::PARTIAL => Ok(Self::partial(bytes, total)),
             _ => Err("a value of a type that a newer module has written".into()),
         }
@@ -104,8 +102,7 @@ impl Value for EngineValue {
             Body::Filter(filter) => Ok(Body::Filter(filter.clone())),
             Body::Window(window) => Ok(Body::Window(window.clone())),
             Body::Partial(Partial { bytes, total }) => {
-                let bytes = memory::copy(bytes).ok_or(())?.into_vec();
-                Ok(Body::Partial(Partial { bytes, total: *total }))
+                Ok(Body::Partial(Partial { bytes: bytes.copy().ok_or(())?, total: *total }))
             }
         });
         copy.ok().map(|copy| copy.told_like(self))
@@ -113,7 +110,7 @@ impl Value for EngineValue {
 
     fn digest(&self, to: &mut Digest) {
         match self.body() {
-            Body::Partial(partial) => to.add(&partial.bytes),
+            Body::Partial(partial) => partial.bytes.iter().for_each(|piece| to.add(piece)),
             _ => {
                 if let Ok(bytes) = self.to_bytes() {
                     to.add(&bytes);

@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::server::stream::Rewriter;
 
-/// The most bytes of a chunk.
-pub const CHUNK_BYTES: usize = 16 << 20;
+/// The most bytes of a chunk: as many as the server copies and sends in a millisecond or two.
+pub const CHUNK_BYTES: usize = 2 << 20;
 
 /// Marks the position after the last chunk.
 pub const LAST: u64 = 1 << 62;
 
-/// The position of `CF.SCANDUMP` and `CF.LOADCHUNK` for a chunk that ends before byte `end` of `total`.
+/// The position that `CF.SCANDUMP` returns and `CF.LOADCHUNK` takes with a chunk that ends before byte `end` of `total`.
 #[must_use]
-pub fn position(end: u64, total: u64) -> u64 {
+pub fn position_after(end: u64, total: u64) -> u64 {
     end + 1 + if end == total { LAST } else { 0 }
 }
 
@@ -50,7 +50,7 @@ impl<'a> Emitter<'a> {
         if HAS_IMPORT.load(Ordering::Relaxed) {
             self.to.part(c"MK.IMPORT", begin, self.total, &self.chunk);
         } else {
-            self.to.chunk(c"CF.LOADCHUNK", position(self.sent, self.total), &self.chunk);
+            self.to.chunk(c"CF.LOADCHUNK", position_after(self.sent, self.total), &self.chunk);
         }
         self.chunk.clear();
     }

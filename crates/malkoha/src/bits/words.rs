@@ -32,6 +32,9 @@ pub(crate) const LINE_BYTES: usize = 64;
 /// The fewest bytes of a buffer that shares large pages with others.
 const POOLED_BYTES: usize = 32 << 10;
 
+/// Whether all memory comes from the program's allocator.
+const HEAP: bool = cfg!(feature = "heap");
+
 /// Words beyond the last used one.
 const SPARE: u64 = 2;
 
@@ -90,14 +93,17 @@ impl Words {
         let bytes = Self::bytes_for(bits);
         usize::try_from(bytes)
             .ok()
-            .and_then(|size| if size < 2 * PAGE_BYTES { Self::on_heap(size) } else { Self::mapped(size) })
+            .and_then(|size| if HEAP || size < 2 * PAGE_BYTES { Self::on_heap(size) } else { Self::mapped(size) })
             .ok_or(Error::Allocation { bytes })
     }
 
     /// Does the same for one of many buffers of middle size, which share large pages.
     pub(crate) fn pooled(bits: u64) -> Result<Self, Error> {
         let bytes = Self::bytes_for(bits);
-        let Ok(size @ POOLED_BYTES..PAGE_BYTES) = usize::try_from(bytes) else { return Self::zeroed(bits) };
+        let size = match usize::try_from(bytes) {
+            Ok(size @ POOLED_BYTES..PAGE_BYTES) if !HEAP => size,
+            _ => return Self::zeroed(bits),
+        };
         let (block, first) = arena::take(size).ok_or(Error::Allocation { bytes })?;
         let mut words = Self::new(first.cast(), size / 8, Memory::Pooled(Box::new(block)));
         words.fill(0);

@@ -1,6 +1,6 @@
 //! A window as bytes: a compound of the links of all its generations.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::error::Error;
@@ -55,6 +55,19 @@ impl Generations {
     /// Reads a window from bytes, which may come from anywhere, and verifies all of them.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         store::from_bytes(bytes, Self::read)
+    }
+
+    /// Reads a window from a stream of `length` bytes, as [`Filter::read_sized`] reads a filter.
+    ///
+    /// ```
+    /// let window = malkoha::Generations::of_keys(&malkoha::Spec::new(1000, 0.001), 4)?;
+    /// let bytes = window.to_bytes()?;
+    /// let again = malkoha::Generations::read_sized(&bytes[..], bytes.len() as u64)?;
+    /// assert_eq!(again.to_bytes()?, bytes);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn read_sized(mut from: impl Read, length: u64) -> Result<Self, Error> {
+        store::from_sized(&mut from, length, Self::read)
     }
 
     fn numbers(&self) -> Vec<u64> {

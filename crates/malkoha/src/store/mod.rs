@@ -78,7 +78,16 @@ pub(crate) fn from_bytes<T>(
     read: impl FnOnce(&mut Input<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let length = bytes.len() as u64;
-    let mut input = Input::new(&mut bytes, length, Path::new(""));
+    from_sized(&mut bytes, length, read)
+}
+
+/// Returns what `read` makes of `length` bytes of a stream, all of which it must read.
+pub(crate) fn from_sized<T>(
+    from: &mut dyn Read,
+    length: u64,
+    read: impl FnOnce(&mut Input<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut input = Input::new(from, length, Path::new(""));
     let result = read(&mut input)?;
     input.end()?;
     Ok(result)
@@ -194,6 +203,23 @@ impl Filter {
         let filter = Self::read(&mut input)?;
         input.end()?;
         Ok(filter)
+    }
+
+    /// Reads a filter from a stream of `length` bytes, which are all there, and verifies all of it, without the second
+    /// copy that [`read_from`](Self::read_from) needs. Memory for what the header promises is allocated if the length
+    /// agrees with it, so do not take the length from somebody that you do not trust.
+    ///
+    /// ```
+    /// use std::io::Read;
+    /// let filter = malkoha::Spec::new(1000, 0.001).build()?;
+    /// let bytes = filter.to_bytes()?;
+    /// let (first, second) = bytes.split_at(700);
+    /// let again = malkoha::Filter::read_sized(first.chain(second), bytes.len() as u64)?;
+    /// assert!(again == filter);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn read_sized(mut from: impl Read, length: u64) -> Result<Self, Error> {
+        from_sized(&mut from, length, Self::read)
     }
 
     /// Writes the bytes of [`to_bytes`](Self::to_bytes) without a second copy of the filter. A large table is

@@ -34,7 +34,7 @@ pub(super) fn loadchunk(call: &mut Call, arguments: Arguments<'_>) -> Result<Rep
     arguments.exactly(4)?;
     let position = integer(arguments.get(2)).ok_or(Refusal::of("ERR Second argument must be numeric"))?;
     let bytes = arguments.get(3);
-    let mut key = call.write(&arguments, KEY);
+    let mut key = call.write(&arguments, KEY)?;
     if key.is_missing() {
         if position != HEADER {
             return Err(NOT_FOUND);

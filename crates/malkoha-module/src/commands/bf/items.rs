@@ -16,7 +16,7 @@ fn store(
     wish: Option<&Wish>,
     items: &Arguments<'_>,
 ) -> Result<Vec<Result<bool, Refusal>>, Refusal> {
-    let mut key = call.write(arguments, KEY);
+    let mut key = call.write(arguments, KEY)?;
     let created = if key.is_missing() { Some(wish.ok_or(NOT_FOUND)?) } else { None };
     if let Some(wish) = created {
         wish.put(&mut key)?;

@@ -1,13 +1,14 @@
 //! Filters in chunks.
 
-use super::{EXISTS, Found, FoundMut, KEY, NOT_FOUND, found_mut, held, must_be_missing};
+use super::{EXISTS, Found, KEY, NOT_FOUND, found, held, must_be_missing};
 use crate::commands::parse::count;
+use crate::commands::transfer::{self, Chunk};
 use crate::redisbloom::cuckoo::Cuckoo;
 use crate::redisbloom::cuckoo_dump::Header;
-use crate::server::{Arguments, Call, KeyMut, Refusal, Reply};
+use crate::server::{Arguments, Call, Key, KeyMut, Refusal, Reply};
 use crate::values::cuckoo::CuckooValue;
-use crate::values::engine::{Body, EngineValue, has_magic};
-use crate::values::transfer::{self, LAST};
+use crate::values::engine::{Body, has_magic};
+use crate::values::transfer::{LAST, position_after};
 
 const INVALID_POSITION: Refusal = Refusal::of("Invalid position");
 const NO_CHUNK: Refusal = Refusal::of("Couldn't load chunk!");
@@ -28,10 +29,11 @@ pub(super) fn scandump(call: &mut Call, arguments: Arguments<'_>) -> Result<Repl
             _ => filter.chunk(position).map(|(next, bytes)| (next, bytes.to_vec())),
         },
         Found::Engine(_) if position & LAST != 0 => None,
-        Found::Engine(filter) => {
+        Found::Engine(_) => {
+            drop(key);
             let begin = position.saturating_sub(1);
-            let chunk = filter.export(begin)?.ok_or(INVALID_POSITION)?;
-            Some((transfer::position(begin + chunk.0.len() as u64, chunk.1), chunk.0))
+            let chunk = transfer::export(call, &arguments, begin)?.ok_or(INVALID_POSITION)?;
+            Some((position_after(begin + chunk.0.len() as u64, chunk.1), chunk.0))
         }
     };
     Ok(match next {
@@ -45,33 +47,36 @@ pub(super) fn loadchunk(call: &mut Call, arguments: Arguments<'_>) -> Result<Rep
     arguments.exactly(4)?;
     let position = count(arguments.get(2)).filter(|position| *position > 0).ok_or(INVALID_POSITION)?;
     let bytes = arguments.get(3);
-    let mut key = call.write(&arguments, KEY);
     if position == HEADER {
+        let mut key = call.write(&arguments, KEY)?;
         must_be_missing(&key)?;
         load_header(&mut key, bytes)?;
-    } else if key.is_missing() && has_magic(bytes) {
-        let mut filter = EngineValue::partial(Vec::new(), 0);
-        load_part(&mut filter, position, bytes)?;
-        key.put(filter);
+    } else if takes_engine(&call.read(&arguments, KEY), bytes)? {
+        transfer::import(call, &arguments, chunk_before(position, bytes)?)?;
     } else {
-        let missing = key.is_missing();
-        match found_mut(&mut key) {
-            Some(FoundMut::Cuckoo(filter)) => {
-                if !filter.put_chunk(position, bytes) {
-                    return Err(NO_CHUNK);
-                }
-            }
-            Some(FoundMut::Engine(filter)) => match filter.body() {
-                Body::Partial(_) => load_part(filter, position, bytes)?,
-                _ => return Err(EXISTS),
-            },
-            None => return Err(if missing { NOT_FOUND } else { Refusal::WRONG_TYPE }),
+        let mut key = call.write(&arguments, KEY)?;
+        let filter = key.value_mut::<CuckooValue>().ok_or(NOT_FOUND)?;
+        if !filter.put_chunk(position, bytes) {
+            return Err(NO_CHUNK);
         }
     }
-    drop(key);
     call.replicate();
     call.notify(c"cuckoo.loadchunk", &arguments, KEY);
     Ok(Reply::Ok)
+}
+
+/// Whether a chunk belongs to a filter of the engine: one that is being loaded, or a new one.
+fn takes_engine(key: &Key<'_>, bytes: &[u8]) -> Result<bool, Refusal> {
+    match found(key) {
+        Some(Found::Cuckoo(_)) => Ok(false),
+        Some(Found::Engine(filter)) => match filter.body() {
+            Body::Partial(_) => Ok(true),
+            _ => Err(EXISTS),
+        },
+        None if !key.is_missing() => Err(Refusal::WRONG_TYPE),
+        None if has_magic(bytes) => Ok(true),
+        None => Err(NOT_FOUND),
+    }
 }
 
 /// Makes the filter of a header, with tables of zeros.
@@ -88,9 +93,9 @@ fn load_header(key: &mut KeyMut<'_>, bytes: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Adds a chunk to a filter of the engine.
-fn load_part(filter: &mut EngineValue, position: u64, bytes: &[u8]) -> Result<(), Refusal> {
-    let (end, last) = ((position & !LAST) - 1, position & LAST != 0);
-    let begin = end.checked_sub(bytes.len() as u64).ok_or(NO_CHUNK)?;
-    filter.import(begin, bytes, 0, last)
+/// The chunk of a filter of the engine that ends at a position.
+fn chunk_before(position: u64, bytes: &[u8]) -> Result<Chunk<'_>, Refusal> {
+    let (end, last) = ((position & !LAST).checked_sub(1), position & LAST != 0);
+    let begin = end.and_then(|end| end.checked_sub(bytes.len() as u64)).ok_or(NO_CHUNK)?;
+    Ok(Chunk { begin, bytes, total: 0, last })
 }

@@ -2,9 +2,11 @@
 
 use malkoha::Spec;
 
-use super::{Found, FoundMut, KEY, found_mut, held};
+use super::{Found, KEY, found, held};
+use crate::commands::stats;
 use crate::redisbloom::cuckoo::{Cuckoo, Effort};
-use crate::server::{Arguments, Call, Refusal, Reply};
+use crate::server::{Arguments, Call, Refusal, Reply, Value};
+use crate::values::cuckoo::CuckooValue;
 use crate::values::engine::EngineValue;
 
 /// The numbers of `CF.INFO`, in RedisBloom's order.
@@ -52,19 +54,19 @@ impl Info {
         })
     }
 
-    fn of(found: &Found<'_>) -> Result<Self, Refusal> {
-        match found {
-            Found::Cuckoo(filter) => Ok(Self::of_cuckoo(filter)),
-            Found::Engine(filter) => Self::of_engine(filter),
+    fn of(call: &mut Call, arguments: &Arguments<'_>) -> Result<Self, Refusal> {
+        match held(&call.read(arguments, KEY))? {
+            Found::Cuckoo(filter) => return Ok(Self::of_cuckoo(filter)),
+            Found::Engine(_) => {}
         }
+        stats::look(call, arguments, KEY, Self::of_engine)
     }
 }
 
 /// `CF.INFO key`
 pub(super) fn info(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(2)?;
-    let key = call.read(&arguments, KEY);
-    let info = Info::of(&held(&key)?)?;
+    let info = Info::of(call, &arguments)?;
     Ok(Reply::Map(vec![
         ("Size", info.size.into()),
         ("Number of buckets", info.buckets.into()),
@@ -80,9 +82,8 @@ pub(super) fn info(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, R
 /// `CF.DEBUG key`
 pub(super) fn debug(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(2)?;
-    let key = call.read(&arguments, KEY);
     let Info { buckets, filters, items, deletes, bucket_size, expansion, max_iterations, .. } =
-        Info::of(&held(&key)?)?;
+        Info::of(call, &arguments)?;
     let text = format!(
         "bktsize:{bucket_size} buckets:{buckets} items:{items} deletes:{deletes} filters:{filters} \
          max_iterations:{max_iterations} expansion:{expansion}"
@@ -93,11 +94,11 @@ pub(super) fn debug(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, 
 /// `CF.STATS key`
 pub(super) fn stats(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(2)?;
-    let key = call.read(&arguments, KEY);
-    match held(&key)? {
-        Found::Cuckoo(filter) => Ok(Reply::Map(cuckoo_stats(filter))),
-        Found::Engine(filter) => crate::commands::stats::engine(filter).map(Reply::Map),
+    match held(&call.read(&arguments, KEY))? {
+        Found::Cuckoo(filter) => return Ok(Reply::Map(cuckoo_stats(filter))),
+        Found::Engine(_) => {}
     }
+    stats::look(call, &arguments, KEY, stats::engine).map(Reply::Map)
 }
 
 /// A key of a random other item is compared with the tags in two buckets of every table, each of 255 tags.
@@ -122,13 +123,25 @@ fn cuckoo_stats(filter: &Cuckoo) -> Vec<(&'static str, Reply)> {
 /// `CF.COMPACT key`
 pub(super) fn compact(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(2)?;
-    let mut key = call.write(&arguments, KEY);
-    match found_mut(&mut key) {
-        Some(FoundMut::Cuckoo(filter)) => filter.compact(Effort::All),
-        Some(FoundMut::Engine(filter)) => drop(filter.change_filter(malkoha::Filter::compact)??),
+    let key = call.read(&arguments, KEY);
+    match found(&key) {
+        Some(Found::Cuckoo(filter)) => {
+            let bytes = filter.memory();
+            drop(key);
+            call.change(&arguments, KEY, bytes, |filter: &mut CuckooValue| {
+                filter.compact(Effort::All);
+                Ok(())
+            })?;
+        }
+        Some(Found::Engine(filter)) => {
+            let bytes = filter.bytes();
+            drop(key);
+            call.change(&arguments, KEY, bytes, |filter: &mut EngineValue| {
+                Ok(filter.change_filter(malkoha::Filter::compact)??)
+            })?;
+        }
         None => return Err(Refusal::of("Cuckoo filter was not found")),
     }
-    drop(key);
     call.replicate();
     call.notify(c"cuckoo.compact", &arguments, KEY);
     Ok(Reply::Ok)

@@ -8,7 +8,7 @@ use crate::commands::parse;
 use crate::metrics;
 use crate::redisbloom::Refused;
 use crate::redisbloom::cuckoo::{Cuckoo, Hashed};
-use crate::server::{Arguments, Call, KeyMut, Refusal, Reply};
+use crate::server::{Arguments, Call, KeyMut, Refusal, Reply, Value};
 use crate::settings::{CF_BUCKET_SIZE, CF_MAX_EXPANSIONS, MOST_CAPACITY};
 use crate::values::cuckoo::CuckooValue;
 use crate::values::engine::Which;
@@ -77,7 +77,7 @@ fn store(
     items: &Arguments<'_>,
     which: Which,
 ) -> Result<Vec<Outcome>, Refusal> {
-    let mut key = call.write(arguments, KEY);
+    let mut key = call.write(arguments, KEY)?;
     let created = if key.is_missing() { Some(wish.ok_or(NOT_FOUND)?) } else { None };
     may_grow(&key, created)?;
     if let Some(wish) = created {
@@ -244,20 +244,33 @@ pub(super) fn count(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, 
     }
 }
 
+/// The bytes of a filter that is compacted if an item is removed now.
+fn compaction(call: &Call, arguments: &Arguments<'_>) -> Option<usize> {
+    let key = call.read(arguments, KEY);
+    key.value::<CuckooValue>().filter(|filter| filter.is_due()).map(Value::memory)
+}
+
+fn remove(call: &mut Call, arguments: &Arguments<'_>, item: &[u8]) -> Result<bool, Refusal> {
+    let mut key = call.write(arguments, KEY)?;
+    match found_mut(&mut key) {
+        Some(FoundMut::Cuckoo(filter)) => Ok(filter.remove(Hashed::of(item))),
+        Some(FoundMut::Engine(filter)) => {
+            let hash = filter.hash(item)?;
+            Ok(filter.change_filter(|filter| filter.remove(&hash))??)
+        }
+        None => Err(Refusal::of("Not found")),
+    }
+}
+
 /// `CF.DEL key item`
 pub(super) fn del(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(3)?;
-    let mut key = call.write(&arguments, KEY);
     let item = arguments.get(2);
-    let removed = match found_mut(&mut key) {
-        Some(FoundMut::Cuckoo(filter)) => filter.remove(Hashed::of(item)),
-        Some(FoundMut::Engine(filter)) => {
-            let hash = filter.hash(item)?;
-            filter.change_filter(|filter| filter.remove(&hash))??
-        }
-        None => return Err(Refusal::of("Not found")),
+    let removed = match compaction(call, &arguments) {
+        Some(bytes) => call
+            .change(&arguments, KEY, bytes, |filter: &mut CuckooValue| Ok(filter.remove(Hashed::of(item))))?,
+        None => remove(call, &arguments, item)?,
     };
-    drop(key);
     if removed {
         metrics::REMOVED.add(1);
         call.replicate();

@@ -108,7 +108,7 @@ pub(super) fn reserve(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply
         return Err(Refusal::Arity);
     }
     let wish = read_wish(&arguments)?;
-    let mut key = call.write(&arguments, KEY);
+    let mut key = call.write(&arguments, KEY)?;
     must_be_missing(&key)?;
     wish.put(&mut key)?;
     drop(key);

@@ -9,15 +9,15 @@ use crate::values::engine::Body;
 /// `MK.INFO key`
 pub(super) fn info(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(2)?;
-    let key = call.read(&arguments, KEY);
-    stats::engine(held(&key)?).map(Reply::Map)
+    held(&call.read(&arguments, KEY))?;
+    stats::look(call, &arguments, KEY, stats::engine).map(Reply::Map)
 }
 
 /// `MK.ADVANCE key seconds`
 pub(super) fn advance(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(3)?;
     let now = count(arguments.get(2)).ok_or(Refusal::of("ERR seconds: a whole number is expected"))?;
-    let mut key = call.write(&arguments, KEY);
+    let mut key = call.write(&arguments, KEY)?;
     let filter = held_mut(&mut key)?;
     match filter.body() {
         Body::Window(window) if window.ticks().is_some() => {}

@@ -28,7 +28,7 @@ fn tell_time(key: &mut KeyMut<'_>) -> Option<u64> {
 /// Stores items. Replicas get what was stored.
 fn store(call: &mut Call, arguments: &Arguments<'_>, which: Which) -> Result<Reply, Refusal> {
     arguments.at_least(3)?;
-    let mut key = call.write(arguments, KEY);
+    let mut key = call.write(arguments, KEY)?;
     // Items that cannot be keys of this filter are refused before anything changes.
     let keys = held_mut(&mut key)?.hashes(arguments.from(2).iter())?;
     let time = tell_time(&mut key);
@@ -100,7 +100,7 @@ pub(super) fn count(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, 
 /// `MK.DEL key item [item ...]`
 pub(super) fn del(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.at_least(3)?;
-    let mut key = call.write(&arguments, KEY);
+    let mut key = call.write(&arguments, KEY)?;
     let filter = held_mut(&mut key)?;
     let keys = filter.hashes(arguments.from(2).iter())?;
     let mut removed = Vec::with_capacity(keys.len());

@@ -15,7 +15,7 @@ const DEFAULT_CAPACITY: u64 = 1000;
 pub(super) fn reserve(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.at_least(3)?;
     let plan = read_plan(&arguments)?;
-    let mut key = call.write(&arguments, KEY);
+    let mut key = call.write(&arguments, KEY)?;
     if !key.is_missing() {
         let is_filter = key.value::<EngineValue>().is_some();
         return Err(if is_filter { Refusal::of("ERR item exists") } else { Refusal::WRONG_TYPE });

@@ -2,8 +2,9 @@
 
 use super::{KEY, held};
 use crate::commands::parse::count;
+use crate::commands::transfer::{self, Chunk};
 use crate::server::{Arguments, Call, Refusal, Reply};
-use crate::values::engine::{EngineValue, has_magic};
+use crate::values::engine::has_magic;
 
 const BAD_OFFSET: Refusal = Refusal::of("ERR offset: the end of the chunk before is expected, or 0 to begin");
 
@@ -11,8 +12,8 @@ const BAD_OFFSET: Refusal = Refusal::of("ERR offset: the end of the chunk before
 pub(super) fn export(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(3)?;
     let offset = count(arguments.get(2)).ok_or(BAD_OFFSET)?;
-    let key = call.read(&arguments, KEY);
-    let (bytes, total) = held(&key)?.export(offset)?.ok_or(BAD_OFFSET)?;
+    held(&call.read(&arguments, KEY))?;
+    let (bytes, total) = transfer::export(call, &arguments, offset)?.ok_or(BAD_OFFSET)?;
     Ok(Reply::Array(vec![total.into(), Reply::Bytes(bytes)]))
 }
 
@@ -25,22 +26,15 @@ pub(super) fn import(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply,
     let bytes = arguments.get(4);
     let end = begin.checked_add(bytes.len() as u64).filter(|end| *end <= total && !bytes.is_empty());
     let end = end.ok_or(Refusal::of("ERR the chunk is empty, or reaches beyond the total"))?;
-    let mut key = call.write(&arguments, KEY);
-    if key.is_missing() {
+    if call.read(&arguments, KEY).is_missing() {
         if begin != 0 || !has_magic(bytes) {
             return Err(Refusal::of("ERR the first chunk must come first, and begin like a file of malkoha"));
         }
-        if key.call().can_never_hold(total) {
+        if call.can_never_hold(total) {
             return Err(Refusal::of("ERR Insufficient memory"));
         }
-        let mut filter = EngineValue::partial(Vec::new(), total);
-        filter.import(begin, bytes, total, end == total)?;
-        key.put(filter);
-    } else {
-        let filter = key.value_mut::<EngineValue>().ok_or(Refusal::WRONG_TYPE)?;
-        filter.import(begin, bytes, total, end == total)?;
     }
-    drop(key);
+    transfer::import(call, &arguments, Chunk { begin, bytes, total, last: end == total })?;
     call.replicate();
     call.notify(c"malkoha.import", &arguments, KEY);
     Ok(Reply::Ok)

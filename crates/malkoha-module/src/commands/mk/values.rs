@@ -34,7 +34,7 @@ fn check_pairs(arguments: &Arguments<'_>) -> Result<(), Refusal> {
 /// `MK.SET key item value [item value ...]`
 pub(super) fn set(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     check_pairs(&arguments)?;
-    let mut key = call.write(&arguments, KEY);
+    let mut key = call.write(&arguments, KEY)?;
     let filter = held_mut(&mut key)?;
     let pairs = pairs(filter, &arguments)?;
     let mut stored = Vec::with_capacity(pairs.len());
@@ -84,7 +84,7 @@ pub(super) fn get(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Re
 /// `MK.UNSET key item value [item value ...]`
 pub(super) fn unset(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     check_pairs(&arguments)?;
-    let mut key = call.write(&arguments, KEY);
+    let mut key = call.write(&arguments, KEY)?;
     let filter = held_mut(&mut key)?;
     let pairs = pairs(filter, &arguments)?;
     let mut removed = Vec::with_capacity(pairs.len());

@@ -1,0 +1,403 @@
+"""Commands that run beside the server: MK.MERGE, MK.IMPORT, MK.EXPORT and CF.COMPACT of large filters. MK.BESIDE, which only
+modules for tests have, makes work with small filters run so too, and take longer."""
+
+import time
+
+import pytest
+
+from resp import Client, Error
+from test_persistence import follow, in_step
+
+NOT_FOUND = "ERR not found: there is no filter at this key; MK.RESERVE makes one"
+WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+
+def beside(call):
+    """How many commands have run beside the server."""
+    lines = call("INFO", "malkoha").decode().splitlines()
+    return int(next(line for line in lines if line.startswith("malkoha_commands_beside")).split(":")[1])
+
+
+def fill(call):
+    for key, items in (("a", range(100)), ("b", range(100, 200)), ("d", range(200, 300))):
+        assert call("MK.RESERVE", key, 1e-9, "CAPACITY", 1000, "FIXED") == "OK"
+        assert call("MK.ADD", key, *items) == [1] * 100
+
+
+def until_waiting(call, count=1):
+    """Until so many clients are blocked, and the first of them has begun to work."""
+    while f"blocked_clients:{count}".encode() not in call("INFO", "clients"):
+        time.sleep(0.001)
+    time.sleep(0.02)
+
+
+@pytest.fixture
+def slow(server, call):
+    """A server with three filters, on which all work takes until it is released."""
+    fill(call)
+    call("MK.BESIDE", 20_000)
+    yield server
+    call("MK.BESIDE")
+
+
+def release(call):
+    assert call("MK.BESIDE", 0) == "OK"
+
+
+def found(call, key, begin, end):
+    return sum(call("MK.EXISTS", key, *range(begin, end)))
+
+
+def test_others_are_served_meanwhile(slow, call):
+    client, before = slow.client(), beside(call)
+    client.send("MK.MERGE", "d", "a", "b")
+    until_waiting(call)
+    assert found(call, "a", 0, 100) == 100 and found(call, "d", 0, 100) == 0, "lent, and so read"
+    assert call("SET", "x", "y") == "OK" and call("CF.ADD", "other", "y") == 1
+    assert call("DUMP", "d") and call("COPY", "a", "copy") == 1 and call("MEMORY", "USAGE", "d") > 1000
+    assert b"blocked_clients:1" in call("INFO", "clients"), "all that before the merge has ended"
+    release(call)
+    assert client.read() == "OK"
+    assert found(call, "d", 0, 300) == 300 and beside(call) == before + 1
+
+
+def test_changes_of_lent_filters_wait(slow, call):
+    clients = [slow.client() for _ in range(4)] + [slow.client(protocol=3)]
+    commands = [("MK.MERGE", "d", "a", "b"), ("MK.ADD", "d", "new", "newer"), ("MK.DEL", "a", 7), ("CF.ADD", "b", "new"),
+                ("CF.ADD", "d", "newest")]
+    for count, (client, command) in enumerate(zip(clients, commands)):
+        client.send(*command)
+        until_waiting(call, count + 1)
+    assert call("MK.EXISTS", "d", "new") == [0] and call("MK.EXISTS", "a", 7) == [1]
+    release(call)
+    assert [client.read() for client in clients] == ["OK", [1, 1], [1], 1, True]
+    assert found(call, "d", 0, 300) == 300 and call("MK.EXISTS", "d", "new", "newer", "newest") == [1, 1, 1]
+    assert call("MK.EXISTS", "a", 7) == [0] and call("MK.COUNT", "d", 7) == [1], "merged before it was removed"
+
+
+def test_refusals_are_told_after_the_wait(slow, call):
+    client, other = slow.client(), slow.client()
+    client.send("MK.MERGE", "d", "a")
+    until_waiting(call)
+    other.send("MK.SET", "d", "x", 1)
+    until_waiting(call, 2)
+    release(call)
+    assert client.read() == "OK"
+    assert other.read() == "ERR this filter has no values; MK.RESERVE one with VALUES"
+
+
+def test_work_on_the_same_keys_is_done_one_after_the_other(slow, call):
+    clients = [slow.client() for _ in range(3)]
+    for count, (client, source) in enumerate(zip(clients, ("a", "b", "a"))):
+        client.send("MK.MERGE", "d", source)
+        until_waiting(call, count + 1)
+    release(call)
+    assert [client.read() for client in clients] == ["OK"] * 3
+    assert found(call, "d", 0, 300) == 300 and call("MK.COUNT", "d", 5, 105) == [2, 1]
+
+
+@pytest.mark.parametrize("command, answer, d", [
+    (["DEL", "a"], NOT_FOUND, 100),
+    (["UNLINK", "b"], NOT_FOUND, 100),
+    (["RENAME", "a", "c"], NOT_FOUND, 100),
+    (["SET", "b", "x"], WRONG_TYPE, 100),
+    (["SET", "d", "x"], WRONG_TYPE, 0),
+    (["FLUSHALL"], NOT_FOUND, 0),
+    (["FLUSHALL", "ASYNC"], NOT_FOUND, 0),
+    (["SWAPDB", 0, 1], NOT_FOUND, 0),
+    (["DEL", "d"], "OK", 200),
+    (["RENAME", "a", "d"], NOT_FOUND, 100),
+    (["COPY", "a", "b", "REPLACE"], "OK", 200),
+    (["PEXPIRE", "a", 1], NOT_FOUND, 100),
+])
+def test_keys_that_change_meanwhile(slow, call, command, answer, d):
+    """The merge takes place after the change, as if it had been sent then."""
+    client = slow.client()
+    client.send("MK.MERGE", "d", "a", "b")
+    until_waiting(call)
+    assert call(*command) in (1, "OK")
+    if command[0] == "PEXPIRE":
+        time.sleep(0.01)
+    release(call)
+    assert client.read() == answer
+    if d:
+        assert sum(call("MK.EXISTS", "d", *range(300))) == d
+    call("SWAPDB", 0, 1) if command[0] == "SWAPDB" else None
+    call("FLUSHALL", "SYNC")
+    deadline = time.monotonic() + 60
+    while "malkoha_engine_filters:0" not in call("INFO", "malkoha").decode():
+        assert time.monotonic() < deadline, "and nothing is left behind, once other threads have freed it"
+        time.sleep(0.01)
+
+
+def test_a_destination_that_is_made_meanwhile(slow, call):
+    client = slow.client()
+    client.send("MK.MERGE", "e", "a", "b")
+    until_waiting(call)
+    assert call("COPY", "d", "e") == 1
+    release(call)
+    assert client.read() == "OK"
+    assert found(call, "e", 0, 300) == 300
+
+
+def test_keys_that_change_all_the_time(slow, call):
+    """In the end the work is done in place."""
+    client = slow.client()
+    call("MK.BESIDE", 50)
+    client.send("MK.MERGE", "d", "a", "b")
+    until_waiting(call)
+    while b"blocked_clients:0" not in call("INFO", "clients"):
+        call("COPY", "a", "x"), call("COPY", "x", "a", "REPLACE")
+    assert client.read() == "OK" and found(call, "d", 0, 300) == 300
+
+
+def test_transactions_and_scripts_do_it_in_place(slow, call):
+    before = beside(call)
+    assert call("MULTI") == "OK"
+    call("MK.ADD", "a", "new"), call("MK.MERGE", "d", "a", "b"), call("MK.EXISTS", "d", "new", 5)
+    assert call("EXEC") == [[1], "OK", [1, 1]]
+    script = "redis.call('MK.MERGE', KEYS[1], KEYS[2]); return redis.call('CF.COMPACT', KEYS[1])"
+    assert call("EVAL", script, 2, "e", "b") in ("OK", b"OK")
+    assert found(call, "e", 100, 200) == 100 and beside(call) == before
+
+
+@pytest.mark.parametrize("kind", ["transaction", "script"])
+def test_transactions_and_scripts_may_change_lent_filters(slow, call, kind):
+    """They wait for the work, which is done once more then."""
+    client = slow.client()
+    call("MK.BESIDE", 500)
+    client.send("MK.MERGE", "d", "a", "b")
+    until_waiting(call)
+    if kind == "script":
+        assert call("EVAL", "return redis.call('MK.ADD', KEYS[1], 'new')", 1, "a") == [1]
+    else:
+        call("MULTI"), call("MK.ADD", "a", "new")
+        assert call("EXEC") == [[1]]
+    assert call("MK.EXISTS", "a", "new") == [1]
+    assert client.read() == "OK"
+    assert call("MK.COUNT", "d", "new", 0, 100, 200) == [1, 1, 1, 1]
+
+
+def test_a_client_that_leaves(slow, call):
+    """Its command is carried out, as it is if it runs in place."""
+    client, other = slow.client(), slow.client()
+    client.send("MK.MERGE", "d", "a", "b")
+    until_waiting(call)
+    other.send("MK.ADD", "d", "new")
+    until_waiting(call, 2)
+    client.close()
+    slow.clients.remove(client)
+    while b"blocked_clients:1" not in call("INFO", "clients"):
+        time.sleep(0.001)
+    release(call)
+    assert other.read() == [1]
+    assert found(call, "d", 0, 300) == 300
+    call("MK.BESIDE", 20_000)
+    other.send("MK.MERGE", "d", "a")
+    until_waiting(call)
+    assert call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") >= 1
+    release(call)
+    while call("MK.COUNT", "d", 5) != [2]:
+        time.sleep(0.01)
+    slow.clients = [client for client in slow.clients if client is call]
+
+
+def test_windows_and_values_are_lent_too(slow, call):
+    call("MK.RESERVE", "w", 0.001, "WINDOW", "KEYS", 1000), call("MK.ADD", "w", *range(500))
+    client = slow.client()
+    client.send("MK.EXPORT", "w", 0)
+    until_waiting(call)
+    other = slow.client()
+    other.send("MK.ADD", "w", "new")
+    until_waiting(call, 2)
+    release(call)
+    total, data = client.read()
+    assert total == len(data) and other.read() == [1]
+    assert call("MK.IMPORT", "copy", 0, total, data) == "OK"
+    assert call("MK.EXISTS", "copy", 5, "new") == [1, 0]
+
+
+def test_import_and_export(slow, call):
+    release(call)
+    before = beside(call)
+    total, data = call("MK.EXPORT", "a", 0)
+    assert call("MK.IMPORT", "n", 0, total, data[:700]) == "OK"
+    damaged = data[700:-1] + bytes([data[-1] ^ 1])
+    assert call("MK.IMPORT", "n", 700, total, damaged).startswith("ERR ")
+    client, other = slow.client(), slow.client()
+    call("MK.BESIDE", 20_000)
+    client.send("MK.IMPORT", "n", 700, total, data[700:])
+    until_waiting(call)
+    assert call("MK.EXISTS", "n", 5) == "ERR the filter is still being imported"
+    other.send("MK.IMPORT", "n", 700, total, data[700:])
+    until_waiting(call, 2)
+    release(call)
+    assert client.read() == "OK"
+    assert other.read() == "ERR the filter is complete; import into a key that does not exist"
+    assert found(call, "n", 0, 100) == 100 and call("DUMP", "n") == call("DUMP", "a")
+    assert beside(call) == before + 4
+    call("MK.BESIDE", 20_000)
+    client.send("MK.IMPORT", "m", 0, total, data)
+    until_waiting(call)
+    assert call("EXISTS", "m") == 0
+    release(call)
+    assert client.read() == "OK" and found(call, "m", 0, 100) == 100
+    position, chunk = call("CF.SCANDUMP", "a", 0)
+    assert call("CF.LOADCHUNK", "l", position, chunk) == "OK"
+    assert call("DUMP", "l") == call("DUMP", "a")
+
+
+def test_compaction(slow, call):
+    call("CF.RESERVE", "cf", 64)
+    call("CF.INSERT", "cf", "ITEMS", *range(1000))
+    call("PEXPIRE", "cf", 1_000_000)
+    before, client = call("CF.INFO", "cf"), slow.client()
+    client.send("CF.COMPACT", "cf")
+    until_waiting(call)
+    assert call("CF.MEXISTS", "cf", *range(1000)) == [1] * 1000 and call("CF.INFO", "cf") == before
+    release(call)
+    assert client.read() == "OK"
+    assert call("CF.MEXISTS", "cf", *range(1000)) == [1] * 1000
+    assert call("PTTL", "cf") > 0, "the key keeps its time to live"
+    answers = [call("CF.DEL", "cf", number) for number in range(900)]
+    assert answers == [1] * 900 and beside(call) > 10
+    assert call("CF.MEXISTS", "cf", *range(900, 1000)) == [1] * 100 and call("CF.INFO", "cf")[5] < before[5]
+    assert call("CF.COMPACT", "d") == "OK" and found(call, "d", 200, 300) == 100
+
+
+def test_a_panic_beside_the_server(slow, call):
+    release(call)
+    before = call("DUMP", "a")
+    assert call("MK.PANIC", "a").startswith("ERR malkoha failed: this is a bug")
+    assert call("DUMP", "a") == before
+    assert call("MK.MERGE", "d", "a") == "OK" and found(call, "d", 0, 100) == 100
+
+
+def test_replicas_and_files_get_the_outcome(start):
+    master, replica = start("--appendonly", "yes"), start()
+    call = master.client()
+    fill(call)
+    copy = follow(master, replica)
+    call("MK.BESIDE", 20)
+    clients = [master.client() for _ in range(8)]
+    for round_number in range(10):
+        clients[0].send("MK.MERGE", "d", "a", "b")
+        clients[1].send("MK.ADD", "d", *range(1000 + 20 * round_number, 1020 + 20 * round_number))
+        clients[2].send("MK.DEL", "a", round_number)
+        clients[3].send("CF.ADD", "b", f"b {round_number}")
+        clients[4].send("MK.MERGE", f"e {round_number}", "b", "a")
+        clients[5].send("CF.INSERT", "cf", "ITEMS", *range(200 * round_number, 200 * round_number + 200))
+        clients[6].send("COPY", "d", "a", "REPLACE")
+        clients[7].send("CF.COMPACT", "cf")
+        for client in clients:
+            client.read()
+    in_step(call, copy)
+    dumps = {name: call("DUMP", name) for name in call("KEYS", "*")}
+    assert {name: copy("DUMP", name) for name in copy("KEYS", "*")} == dumps and len(dumps) > 13
+    master.restart()
+    call = master.client()
+    assert {name: call("DUMP", name) for name in call("KEYS", "*")} == dumps
+
+
+def test_a_server_that_becomes_a_replica(start):
+    master, server = start(), start()
+    call = server.client()
+    fill(call)
+    call("MK.BESIDE", 20_000)
+    clients = [server.client() for _ in range(2)]
+    clients[0].send("MK.MERGE", "d", "a", "b")
+    until_waiting(call)
+    clients[1].send("MK.ADD", "d", "new")
+    until_waiting(call, 2)
+    follow(master, server)
+    for client in clients:
+        assert client.read().startswith("UNBLOCKED")
+    release(call)
+    while beside(call) < 2:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    assert call("KEYS", "*") == [] and server.is_alive(), "what was waiting has written nothing"
+
+
+def test_a_pause_for_a_failover(start):
+    """While clients are paused, so that a replica can catch up, nothing is written."""
+    server = start()
+    call = server.client()
+    fill(call)
+    call("MK.BESIDE", 20_000)
+    client = server.client()
+    client.send("MK.MERGE", "d", "a", "b")
+    until_waiting(call)
+    assert call("CLIENT", "PAUSE", 100_000, "WRITE") == "OK"
+    release(call)
+    time.sleep(0.3)
+    assert found(call, "d", 0, 200) == 0
+    assert call("CLIENT", "UNPAUSE") == "OK"
+    assert client.read() == "OK" and found(call, "d", 0, 300) == 300
+
+
+def test_saving_and_shutting_down_meanwhile(start):
+    server = start("--appendonly", "yes")
+    call = server.client()
+    fill(call)
+    before = call("DUMP", "d")
+    call("MK.BESIDE", 20_000)
+    client = server.client()
+    client.send("MK.MERGE", "d", "a", "b")
+    until_waiting(call)
+    assert call("BGREWRITEAOF").startswith("Background")
+    while b"aof_rewrite_in_progress:1" in call("INFO", "persistence"):
+        time.sleep(0.01)
+    assert call("SAVE") == "OK"
+    call.send("SHUTDOWN", "NOW")
+    server.process.wait(60)
+    server.clients = []
+    server.start()
+    call = server.client()
+    assert call("DUMP", "d") == before, "it was not acknowledged, and is not there"
+    assert call("MK.MERGE", "d", "a", "b") == "OK" and found(call, "d", 0, 300) == 300
+
+
+def test_a_node_of_a_cluster_that_loses_the_slot(start):
+    server = start("--cluster-enabled", "yes", "--cluster-require-full-coverage", "no")
+    call = server.client()
+    assert call("CLUSTER", "ADDSLOTSRANGE", 0, 16383) == "OK"
+    while b"cluster_state:ok" not in call("CLUSTER", "INFO"):
+        time.sleep(0.05)
+    for key in ("{t}a", "{t}b"):
+        call("MK.RESERVE", key, 0.001), call("MK.ADD", key, "x")
+    call("MK.BESIDE", 0)
+    total, data = call("MK.EXPORT", "{t}a", 0)
+    clients = [server.client() for _ in range(4)]
+    commands = [("MK.IMPORT", "{t}new", 0, total, data), ("MK.MERGE", "{t}other", "{t}b"), ("MK.MERGE", "{t}a", "{t}b"),
+                ("CF.ADD", "{t}b", "y")]
+    for client, command in zip(clients[:2], commands):
+        client.send(*command)
+        assert client.read() == "OK", "keys that do not exist yet"
+    call("MK.BESIDE", 20_000)
+    for count, (client, command) in enumerate(zip(clients[2:], commands[2:])):
+        client.send(*command)
+        until_waiting(call, count + 1)
+    assert call("DEL", "{t}a", "{t}b", "{t}new", "{t}other") == 4
+    assert call("CLUSTER", "DELSLOTS", call("CLUSTER", "KEYSLOT", "{t}a")) == "OK"
+    release(call)
+    for client in clients[2:]:
+        assert client.read() == "TRYAGAIN the slot was moved while the command waited"
+    assert call("DBSIZE") == 0
+
+
+def test_really_large_filters(start):
+    """As users have them: the server answers others while it works, and all of it is there afterwards."""
+    server = start()
+    call = server.client()
+    for key in "ab":
+        assert call("MK.RESERVE", key, 0.001, "CAPACITY", 12_000_000, "FIXED") == "OK"
+    call("MK.ADD", "a", *range(10_000)), call("MK.ADD", "b", *range(10_000, 20_000))
+    before, client = beside(call), Client(server.port)
+    for command in (("MK.MERGE", "c", "a", "b"), ("MK.EXPORT", "c", 0), ("CF.COMPACT", "c")):
+        client.send(*command)
+        until_waiting(call)
+        assert call("MK.EXISTS", "a", 5) == [1]
+        assert not isinstance(client.read(), Error)
+    client.close()
+    assert beside(call) == before + 3 and found(call, "c", 0, 20_000) == 20_000
