@@ -82,6 +82,8 @@ def dedup(
     ['koel', 'owl', 'crow']
     """
     partitions = _partitions(collection)
+    if not hasattr(collection, "map_partitions"):
+        raise TypeError("an array has no rows to keep; give a frame, a series or a bag")
     usual = min(math.ceil(len(partitions) / PARTITIONS_PER_SHARD), USUAL_SHARDS)
     count = usual if shards is None else shards
     if not 1 <= count <= MOST_SHARDS:
