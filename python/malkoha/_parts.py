@@ -61,28 +61,33 @@ def merged(filters: Sequence[Filter]) -> Filter:
     return merge(filters)
 
 
-def route(keys: Any, shards: int) -> tuple[NDArray[np.uint16], list[NDArray[np.uint64]]]:
-    """The shard of every key, and the hashes of the keys of each shard, in the order of the keys."""
+def route(keys: Any, shards: int) -> tuple[NDArray[Any], list[NDArray[np.uint64]]]:
+    """The shard of every key, and the hashes of the keys of each shard, in the order of the keys.
+
+    Each of these arrays has memory of its own, so that it is free as soon as its shard is done.
+    """
     hashes = hash_many(keys, seed=ROUTE_SEED)
-    shard = (hashes % np.uint64(shards)).astype(np.uint16)
+    shard = (hashes % np.uint64(shards)).astype(np.min_scalar_type(shards - 1))
     ends = np.cumsum(np.bincount(shard, minlength=shards))
-    return shard, np.split(hashes[_order(shard)], ends[:-1])
+    return shard, [piece.copy() for piece in np.split(hashes[_order(shard)], ends[:-1])]
 
 
-def _order(shard: NDArray[np.uint16]) -> NDArray[np.intp]:
+def _order(shard: NDArray[Any]) -> NDArray[np.intp]:
     """The rows in the order of their shards. Numbers of 16 bits are sorted by their digits, in linear time."""
     return np.argsort(shard, kind="stable")
 
 
-def firsts(pieces: Sequence[NDArray[np.uint64]], rate: float) -> list[NDArray[np.bool_]]:
-    """Which hashes of one shard are the first of their kind: an answer for each piece, in the order of the pieces."""
+def firsts(pieces: Sequence[NDArray[np.uint64]], rate: float) -> list[NDArray[np.uint8]]:
+    """Which hashes of one shard are the first of their kind: a bit for each, in the order of the pieces."""
     keys = sum(len(piece) for piece in pieces)
     seen = Filter(max(keys, 1), rate, kind="blocked:2")
-    return [seen.add_unique_many(piece) for piece in pieces]
+    return [np.packbits(seen.add_unique_many(piece)) for piece in pieces]
 
 
-def kept(shard: NDArray[np.uint16], answers: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+def kept(shard: NDArray[Any], answers: Sequence[NDArray[np.uint8]]) -> NDArray[np.bool_]:
     """Which rows of a part are kept, from the shards of its keys and the answers of those."""
     rows = np.empty(len(shard), dtype=np.bool_)
-    rows[_order(shard)] = np.concatenate(answers)
+    counts = np.bincount(shard, minlength=len(answers)).tolist()
+    bits = [np.unpackbits(answer, count=count) for answer, count in zip(answers, counts, strict=True)]
+    rows[_order(shard)] = np.concatenate(bits)
     return rows

@@ -1,11 +1,13 @@
 """Filters of Dask collections, and deduplication across their partitions.
 
 ``build`` makes a filter of every partition and merges them in a tree. ``dedup`` keeps the first row of every key: it
-routes the hashes of keys, 8 bytes each, to several filters, so no filter holds all keys, and rows stay where they are. All tasks are pure: if a worker is lost, Dask runs them again elsewhere.
+routes the hashes of keys, 8 bytes each, to several filters, so no filter holds all keys, and rows stay where they are.
+All tasks are pure: if a worker is lost, Dask runs them again elsewhere.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,10 @@ __all__ = ["build", "dedup"]
 
 # The number of filters that one task merges.
 FAN_IN = 8
+
+# Deduplication has a shard for this many partitions, so that there are not too many tasks, and at most so many shards.
+PARTITIONS_PER_SHARD = 4
+USUAL_SHARDS = 64
 
 
 def build(
@@ -66,7 +72,8 @@ def dedup(
 
     ``collection`` is a Dask frame, with the name of the column in ``key``; a series; or a bag, whose items are keys or
     become keys by the function ``key``. A row that is not the first of its key is never kept. A first row is lost with a
-    chance of at most ``rate``. ``shards`` filters share the keys; their number is that of the partitions, but at most 64.
+    chance of at most ``rate``. ``shards`` filters share the keys: one for four partitions, but at most 64, unless you say
+    how many. The more there are, the less memory each needs, and the more tasks there are.
 
     >>> import dask.bag
     >>> from malkoha.dask import dedup
@@ -75,7 +82,10 @@ def dedup(
     ['koel', 'owl', 'crow']
     """
     partitions = _partitions(collection)
-    count = min(len(partitions), 64) if shards is None else shards
+    if not hasattr(collection, "map_partitions"):
+        raise TypeError("an array has no rows to keep; give a frame, a series or a bag")
+    usual = min(math.ceil(len(partitions) / PARTITIONS_PER_SHARD), USUAL_SHARDS)
+    count = usual if shards is None else shards
     if not 1 <= count <= MOST_SHARDS:
         raise ValueError(f"{count} shards are not possible; ask for 1 to {MOST_SHARDS}")
     sources = partitions
@@ -132,7 +142,7 @@ def _rows(partition: Any) -> Any:
     return partition if hasattr(partition, "__len__") else list(partition)
 
 
-def _select(partition: Any, shard: NDArray[np.uint16], answers: list[NDArray[np.bool_]]) -> Any:
+def _select(partition: Any, shard: NDArray[Any], answers: list[NDArray[np.uint8]]) -> Any:
     rows, keep = _rows(partition), kept(shard, answers)
     if hasattr(rows, "loc"):
         return rows[keep]

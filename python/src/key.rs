@@ -5,33 +5,22 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyMemoryView, PyString};
 
+use crate::quick::{small, usual_hash};
+
 /// The hash of a key: text by its UTF-8, bytes as they are, integers by value.
 #[inline]
 pub(crate) fn hash_of(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash> {
-    // Nearly all keys are exactly of these types, which is told by one comparison.
-    if let Ok(text) = key.cast_exact::<PyString>() {
-        return Ok(hasher.bytes(text.to_str()?.as_bytes()));
-    }
-    if key.is_exact_instance_of::<PyInt>() {
-        return integer(key, hasher);
-    }
-    if let Ok(bytes) = key.cast::<PyBytes>() {
-        return Ok(hasher.bytes(bytes.as_bytes()));
-    }
-    rare(key, hasher)
-}
-
-/// The hash of an integer. Nearly all have 64 bits with a sign; an attempt that fails costs an exception.
-#[inline]
-fn integer(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash> {
-    match key.extract::<i64>() {
-        Ok(number) => Ok(number.key_hash(hasher)),
-        Err(_) => wide_integer(key, hasher),
+    match usual_hash(key, hasher) {
+        Some(hash) => Ok(hash),
+        None => unusual_hash(key, hasher),
     }
 }
 
-#[cold]
-fn wide_integer(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash> {
+/// The hash of an integer of any width.
+fn integer(key: &Bound<'_, PyInt>, hasher: &KeyHasher) -> PyResult<KeyHash> {
+    if let Some(number) = small(key) {
+        return Ok(number.key_hash(hasher));
+    }
     if let Ok(number) = key.extract::<u64>() {
         return Ok(number.key_hash(hasher));
     }
@@ -47,20 +36,26 @@ fn wide_integer(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash>
 }
 
 #[cold]
-fn rare(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash> {
+pub(crate) fn unusual_hash(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<KeyHash> {
+    if let Ok(text) = key.cast::<PyString>() {
+        return Ok(hasher.bytes(text.to_str()?.as_bytes()));
+    }
+    if let Ok(bytes) = key.cast::<PyBytes>() {
+        return Ok(hasher.bytes(bytes.as_bytes()));
+    }
     if key.is_instance_of::<PyByteArray>() || key.is_instance_of::<PyMemoryView>() {
         let bytes = key.py().get_type::<PyBytes>().call1((key,))?;
         return Ok(hasher.bytes(bytes.cast::<PyBytes>()?.as_bytes()));
     }
-    if let Ok(text) = key.cast::<PyString>() {
-        return Ok(hasher.bytes(text.to_str()?.as_bytes()));
+    if let Ok(number) = key.cast_exact::<PyInt>() {
+        return integer(number, hasher);
     }
     // Integers of subclasses, of numpy and others. Booleans are not meant, though those of Python are integers.
     if !key.is_instance_of::<PyBool>()
         && let Ok(number) = key.call_method0("__index__")
-        && number.is_instance_of::<PyInt>()
+        && let Ok(number) = number.cast::<PyInt>()
     {
-        return integer(&number, hasher);
+        return integer(number, hasher);
     }
     Err(no_key(key))
 }

@@ -5,7 +5,7 @@
 //!   filter.rs  map.rs  window.rs  mapped.rs     the classes
 //!   many.rs    merge.rs                         what they do with many keys, and with each other
 //!   table.rs                                    the engine's filters behind locks
-//!   key.rs     keys/                            one key, many keys
+//!   key.rs     keys/    quick.rs                one key, many keys; the usual ones quickly
 //!   spec.rs    plan.rs   files.rs               arguments, the planner, files and bytes
 //!   facts.rs   view.rs   error.rs   threads.rs  numbers, texts, exceptions, threads
 //! ```
@@ -21,6 +21,7 @@ mod map;
 mod mapped;
 mod merge;
 mod plan;
+mod quick;
 mod spec;
 mod table;
 mod threads;

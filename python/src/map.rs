@@ -24,14 +24,16 @@ use crate::view;
 
 /// Keys with small numbers: a filter that also stores a value of ``bits`` bits, 1 to 16, beside every key.
 ///
-/// ``get`` returns all candidates: the values stored with the key are among them, others appear at the rate of false
-/// positives.
+/// ``Map(keys, rate)`` is for a known number of keys, ``Map(rate=rate)`` grows. ``get`` returns all candidates: the values
+/// stored with the key are among them, others appear at the rate of false positives.
 ///
 /// >>> from malkoha import Map
-/// >>> shelves = Map(1000, 1e-6, bits=8)
+/// >>> shelves = Map(rate=1e-6, bits=8)
 /// >>> shelves.add("malkoha", 42)
 /// >>> shelves.get("malkoha"), shelves.get("owl")
 /// ([42], [])
+/// >>> shelves.replace("malkoha", 42, 43), shelves.get("malkoha")
+/// (True, [43])
 #[pyclass(name = "Map", module = "malkoha", frozen)]
 pub(crate) struct PyMap {
     filter: RwLock<Filter>,
@@ -236,6 +238,23 @@ impl PyMap {
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let filter = reading(Caller::Attached(py), &self.filter)?;
         Ok(view::html("Map", &filter.facts(), &filter.stats()))
+    }
+
+    /// Frees memory that a growing map no longer needs after removals; returns the number of bytes.
+    fn compact(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| writing(Caller::Detached, &self.filter)?.compact().map_err(raise))
+    }
+
+    /// Bytes of memory.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(table_bytes(&*reading(Caller::Attached(py), &self.filter)?))
+    }
+
+    /// Whether the map grows.
+    #[getter]
+    fn growing(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(reading(Caller::Attached(py), &self.filter)?.geometry().is_growing())
     }
 
     /// Bits of a value.

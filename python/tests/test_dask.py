@@ -109,6 +109,8 @@ def test_dedup_of_bags():
     assert dedup(rows.pluck("id"), rate=1e-9).compute() == list(range(700))
     with pytest.raises(TypeError, match="a key is a str"):
         dedup(rows).compute()
+    with pytest.raises(TypeError, match="a frame, a series or a bag"):
+        dedup(dask.array.zeros(3, dtype=int))
 
 
 def test_a_worker_that_dies_loses_nothing(tmp_path):

@@ -1,6 +1,7 @@
 """One key at a time, and what a filter is as an object."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -291,6 +292,30 @@ def test_map():
     shelves.add_many([], [])
     shelves.clear()
     assert not shelves
+
+
+def test_a_map_that_grows(tmp_path):
+    """A hundred thousand keys in ten batches, from one that planned for none: values, rate and memory as promised."""
+    shelves, keys = Map(rate=0.001, bits=8), np.arange(100_000)
+    for batch in np.split(keys, 10):
+        shelves.add_many(batch, batch % 256)
+    assert shelves.growing and len(shelves) == len(keys) and not Map(10, 0.01).growing
+    values, counts = shelves.get_many(keys)
+    starts = np.cumsum(counts) - counts
+    assert all((values[start : start + count] == key % 256).any() for key, start, count in zip(keys, starts, counts))
+    # 100 strangers in 100,000 are promised; 4 standard deviations more.
+    assert shelves.get_many(keys + 10**9)[1].sum() <= 140
+    shelves.save(tmp_path / "shelves")
+    assert malkoha.open(tmp_path / "shelves") == shelves == pickle.loads(pickle.dumps(shelves)) == shelves.copy()
+    before = shelves.nbytes
+    for key in keys[:90_000].tolist():
+        shelves.remove(key, key % 256)
+    shelves.compact()
+    assert shelves.nbytes < before / 2 and shelves.contains_many(keys[90_000:]).all()
+    with pytest.raises(ValueError, match="16"):
+        Map(rate=0.001, bits=17)
+    with pytest.raises(TypeError, match="two of keys, rate and memory"):
+        Map(bits=8)
 
 
 def test_windows():

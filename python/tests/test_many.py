@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from malkoha import Filter
+from malkoha import Filter, hash_many
 
 WORDS = ["cuckoo", "", "koel", "Kuckuck", "杜鹃", "a" * 12, "b" * 13, "long " * 40, "x\0y", "owl"]
 NUMBERS = [0, 1, -1, 127, -128, 5, 77, 100]
@@ -83,6 +83,39 @@ def test_iterables(form):
     birds = Filter(1000, 1e-12)
     birds.add_many(form(keys))
     assert len(birds) == len(keys) and birds.contains_many(form(keys)).all()
+
+
+def test_lists_of_usual_and_unusual_keys():
+    """Runs of usual keys are read in another way than others; the hashes are those of single keys."""
+    class Text(str):
+        pass
+
+    class Number(int):
+        pass
+
+    usual = ["koel", b"koel", 7, -7, 2**63 - 1, -(2**63), "", "杜鹃"]
+    unusual = [Text("owl"), Number(8), np.int16(-9), 2**63, 2**127, -(2**100), bytearray(b"crow"), memoryview(b"jay")]
+    for keys in (usual, unusual, [*usual, *unusual, *usual], usual * 20_000, [*unusual, *usual * 9000, *unusual]):
+        one_by_one = Filter(len(keys), 1e-9, kind="blocked:2")
+        for key in dict.fromkeys(bytes(key) if isinstance(key, bytearray) else key for key in keys):
+            one_by_one.add(key)
+        assert one_by_one.contains_many(keys).all()
+        assert hash_many(keys).tolist() == hash_many(tuple(keys)).tolist()
+
+
+def test_lists_that_change_while_they_are_read():
+    class Thief:
+        """An integer that takes away the rest of the list that it is in."""
+
+        def __index__(self):
+            del keys[4:]
+            keys[2] = "owl"
+            return 7
+
+    keys = ["koel", "crow", Thief(), "jay", *map(str, range(100_000))]
+    birds = Filter(1000, 1e-9)
+    birds.add_many(keys)
+    assert len(birds) == 4 and birds.contains_many(["koel", "crow", 7, "jay"]).all()
 
 
 def test_lists_with_gaps():

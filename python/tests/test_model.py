@@ -4,7 +4,7 @@ from collections import Counter, OrderedDict
 
 import numpy as np
 import polars as pl
-from hypothesis import given, note
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -159,23 +159,79 @@ def test_columns_agree_with_single_keys(numbers, words, gaps):
         assert one.count(key) == many.count(key)
 
 
-@given(st.lists(st.tuples(some_keys, st.integers(0, 255)), max_size=60))
-def test_maps_against_a_dictionary_of_lists(pairs):
-    shelves, model = Map(1000, 1e-9), {}
-    stored = 0
-    for key, value in pairs:
+class Multimap(RuleBasedStateMachine):
+    """A map, planned or growing, against a Counter of pairs of a key and a value."""
+
+    @initialize(capacity=st.sampled_from([20, 300, None]), seed=st.integers(0, 2**64 - 1))
+    def start(self, capacity, seed):
+        self.map = Map(rate=1e-9, seed=seed) if capacity is None else Map(capacity, 1e-9, seed=seed)
+        self.model = Counter()
+
+    def store(self, action, pairs):
+        """What is refused leaves no trace."""
         try:
-            shelves.add(key, value)
+            action()
         except FullError:
-            note("more copies of one key than fit")
-            continue
-        stored += 1
-        model.setdefault(canonical(key), []).append(value)
-    assert len(shelves) == stored
-    for key, values in model.items():
-        assert not Counter(values) - Counter(shelves.get(key))
-    values, counts = shelves.get_many(list(model))
-    assert counts.sum() == len(values) and len(counts) == len(model)
+            assert not self.map.growing
+            return
+        self.model.update((canonical(key), value) for key, value in pairs)
+
+    @rule(key=some_keys, value=st.integers(0, 255))
+    def add(self, key, value):
+        self.store(lambda: self.map.add(key, value), [(key, value)])
+
+    @rule(pairs=st.lists(st.tuples(some_keys, st.integers(0, 255)), max_size=40), threads=st.integers(1, 3))
+    def add_many(self, pairs, threads):
+        given, values = [key for key, _ in pairs], [value for _, value in pairs]
+        self.store(lambda: self.map.add_many(given, values, threads=threads), pairs)
+
+    @rule(data=st.data())
+    def remove(self, data):
+        if self.model:
+            key, value = data.draw(st.sampled_from(sorted(self.model, key=repr)))
+            self.map.remove(key, value)
+            self.model -= Counter([(key, value)])
+
+    @rule(data=st.data(), new=st.integers(0, 255))
+    def replace(self, data, new):
+        if self.model:
+            key, old = data.draw(st.sampled_from(sorted(self.model, key=repr)))
+            assert self.map.replace(key, old, new)
+            self.model -= Counter([(key, old)])
+            self.model.update([(key, new)])
+
+    @rule()
+    def compact(self):
+        if self.map.growing:
+            self.map.compact()
+
+    @rule()
+    def through_bytes(self):
+        again = malkoha.from_bytes(self.map.to_bytes())
+        assert again == self.map
+        self.map = again
+
+    @rule()
+    def clear(self):
+        self.map.clear()
+        self.model.clear()
+
+    @invariant()
+    def nothing_is_lost(self):
+        if not hasattr(self, "map"):
+            return
+        assert len(self.map) == self.model.total()
+        stored = {}
+        for (key, value), copies in self.model.items():
+            stored.setdefault(key, Counter())[value] = copies
+        values, counts = self.map.get_many(list(stored))
+        found = np.split(values, np.cumsum(counts)[:-1])
+        for (key, expected), candidates in zip(stored.items(), found, strict=bool(stored)):
+            assert not expected - Counter(candidates.tolist())
+            assert self.map.get(key) == candidates.tolist()
+
+
+TestMultimap = Multimap.TestCase
 
 
 @given(st.lists(st.integers(0, 60), max_size=400), st.integers(5, 30), st.integers(2, 6))

@@ -57,6 +57,7 @@ def untyped_libraries(table: Any) -> None:
 def others(numbers: NDArray[np.int64]) -> None:
     shelves = Map(1000, 1e-6, bits=4)
     shelves.add("koel", 7)
+    assert_type((Map(rate=0.001).growing, shelves.nbytes, shelves.compact()), tuple[bool, int, int])
     assert_type(shelves.get("koel"), list[int])
     shelves.add_many(numbers, [1, 2])
     assert_type(shelves.get_many(numbers), tuple[NDArray[np.uint16], NDArray[np.uint32]])

@@ -1,4 +1,4 @@
-//! Arrays out of the capsules of the Arrow C interface: the only unsafe code of the package, except mapping files.
+//! Arrays out of the capsules of the Arrow C interface.
 #![expect(unsafe_code, reason = "pointers from capsules")]
 
 use std::ffi::CStr;

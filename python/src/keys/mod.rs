@@ -329,6 +329,10 @@ pub(crate) fn hash_many<'py>(
     threads: Threads,
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     answer_many(keys, &KeyHasher::new(seed), Nulls::Error, |keys| {
-        Ok(keys.hashes(threads.0)?.into_iter().map(KeyHash::to_raw).collect())
+        let hashes = match keys.flat(threads.0)? {
+            Flat::Hashes(hashes) => hashes.into_owned(),
+            Flat::Unsigned(_) | Flat::Signed(_) => keys.hashes(threads.0)?,
+        };
+        Ok(hashes.into_iter().map(KeyHash::to_raw).collect())
     })
 }

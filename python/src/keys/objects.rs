@@ -1,14 +1,17 @@
 //! Lists and other iterables of Python objects, hashed while they are read.
 
+use std::borrow::Cow;
+
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use malkoha::{KeyHash, KeyHasher};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
+use pyo3::types::{PyIterator, PyList};
 
-use super::{Column, Nulls};
+use super::{Column, Flat, Nulls};
 use crate::error::no_memory;
 use crate::key::{hash_of, no_key};
+use crate::quick::usual_hash_at;
 
 /// The number of keys hashed between two looks for Ctrl-C.
 const KEYS_PER_LOOK: usize = 1 << 16;
@@ -28,33 +31,87 @@ impl Hashed {
 
 /// Hashes every key of an iterable. A key that is none ends this before anything has happened to a filter.
 pub(super) fn hash_all(keys: &Bound<'_, PyAny>, hasher: &KeyHasher, nulls: Nulls) -> PyResult<Hashed> {
-    let iterator = PyIterator::from_object(keys).map_err(|_| no_column(keys))?;
-    let mut hashes = Vec::new();
-    hashes.try_reserve_exact(keys.len().unwrap_or(0)).map_err(|_| no_memory())?;
-    let mut missing = Vec::new();
-    for key in iterator {
-        let key = key?;
-        let row = hashes.len();
-        if row % KEYS_PER_LOOK == 0 {
-            keys.py().check_signals()?;
-            hashes.try_reserve(KEYS_PER_LOOK).map_err(|_| no_memory())?;
-            missing.try_reserve(KEYS_PER_LOOK).map_err(|_| no_memory())?;
-        }
-        if nulls == Nulls::Skip && key.is_none() {
-            missing.push(row);
-            hashes.push(KeyHash::from_raw(0));
-            continue;
-        }
-        hashes.push(hash_of(&key, hasher).map_err(|error| in_row(&key, row, error))?);
+    let mut rows = Rows { hashes: Vec::new(), missing: Vec::new(), hasher, nulls };
+    if let Ok(list) = keys.cast_exact::<PyList>() {
+        rows.take_list(list)?;
+    } else {
+        rows.take_all(PyIterator::from_object(keys).map_err(|_| no_column(keys))?, keys.len().unwrap_or(0))?;
     }
-    let nulls = (!missing.is_empty()).then(|| {
-        let mut valid = vec![true; hashes.len()];
-        for row in missing {
-            valid[row] = false;
+    Ok(rows.into_hashed())
+}
+
+/// What is known of the rows that were read.
+struct Rows<'a> {
+    hashes: Vec<KeyHash>,
+    /// The rows whose keys are missing.
+    missing: Vec<usize>,
+    hasher: &'a KeyHasher,
+    nulls: Nulls,
+}
+
+impl Rows<'_> {
+    /// Hashes the keys of a list: usual ones in runs, others one by one.
+    fn take_list(&mut self, list: &Bound<'_, PyList>) -> PyResult<()> {
+        // Code of Python that runs for an unusual key, or for a signal, may change the list.
+        while let left @ 1.. = list.len().saturating_sub(self.hashes.len()) {
+            list.py().check_signals()?;
+            self.reserve(left)?;
+            let first = self.hashes.len();
+            let rows = first..first + left.min(KEYS_PER_LOOK);
+            self.hashes.extend(rows.map_while(|row| usual_hash_at(list, row, self.hasher)));
+            if let Ok(key) = list.get_item(self.hashes.len()) {
+                self.take(&key)?;
+            }
         }
-        NullBuffer::new(BooleanBuffer::from(valid))
-    });
-    Ok(Hashed { hashes, nulls })
+        Ok(())
+    }
+
+    /// Hashes the keys of an iterator, about `expected` of them.
+    fn take_all(&mut self, keys: Bound<'_, PyIterator>, expected: usize) -> PyResult<()> {
+        let py = keys.py();
+        self.reserve(expected)?;
+        for (row, key) in keys.enumerate() {
+            if row % KEYS_PER_LOOK == 0 {
+                py.check_signals()?;
+            }
+            if row == self.hashes.capacity() {
+                self.reserve(KEYS_PER_LOOK)?;
+            }
+            self.take(&key?)?;
+        }
+        Ok(())
+    }
+
+    /// Hashes the key of the next row.
+    fn take(&mut self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        let row = self.hashes.len();
+        let hash = if self.nulls == Nulls::Skip && key.is_none() {
+            self.missing.try_reserve(1).map_err(|_| no_memory())?;
+            self.missing.push(row);
+            KeyHash::from_raw(0)
+        } else {
+            hash_of(key, self.hasher).map_err(|error| in_row(key, row, error))?
+        };
+        self.hashes.push(hash);
+        Ok(())
+    }
+
+    /// Makes room for the hashes of more rows.
+    fn reserve(&mut self, rows: usize) -> PyResult<()> {
+        self.hashes.try_reserve(rows).map_err(|_| no_memory())
+    }
+
+    fn into_hashed(self) -> Hashed {
+        let Self { hashes, missing, .. } = self;
+        let nulls = (!missing.is_empty()).then(|| {
+            let mut valid = vec![true; hashes.len()];
+            for row in missing {
+                valid[row] = false;
+            }
+            NullBuffer::new(BooleanBuffer::from(valid))
+        });
+        Hashed { hashes, nulls }
+    }
 }
 
 /// The same exception, with the row that it is about.
@@ -83,6 +140,10 @@ impl Column for Hashed {
 
     fn hash(&self, from: usize, _: &KeyHasher, hashes: &mut [KeyHash]) {
         hashes.copy_from_slice(&self.hashes[from..from + hashes.len()]);
+    }
+
+    fn slice(&self) -> Option<Flat<'_>> {
+        Some(Flat::Hashes(Cow::Borrowed(&self.hashes)))
     }
 
     fn nulls(&self) -> Option<&NullBuffer> {

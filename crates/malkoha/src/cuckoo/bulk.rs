@@ -67,6 +67,15 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             self.counters.failures += 1;
             return Err(Full);
         }
+        let Some(mut loose) = self.loosened(keys.len() as u64) else {
+            return self.insert_in_order(keys, again, threads);
+        };
+        let stored = loose.insert_in_order(keys, again, threads);
+        self.tighten(loose);
+        stored
+    }
+
+    fn insert_in_order(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
         let mode = if again == Again::Store { Mode::All } else { Mode::Once };
         let mut regions = Regions::default();
         let mut rest = 0..keys.len();

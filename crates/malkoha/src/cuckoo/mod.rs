@@ -8,7 +8,7 @@
 //!                                                      sorted.rs and quadruples.rs sorted buckets
 //!   many at once                            row.rs     64 keys in vectors; batch.rs  prefetching
 //!                                           bulk.rs    in the order of the table: regions.rs sorts keys,
-//!                                                      parts.rs is for threads
+//!                                                      parts.rs is for threads, loose.rs unpacks sorted buckets
 //!   full  -> others move                    walk.rs    steps, budget, undo
 //!         -> or the key is set aside        stash.rs
 //! ```
@@ -22,6 +22,7 @@ mod batch;
 mod bulk;
 mod doubled;
 mod layout;
+mod loose;
 mod parts;
 mod place;
 mod quadruples;

@@ -75,6 +75,16 @@ struct Empty {
     group: usize,
 }
 
+impl Empty {
+    /// Returns a number that is greater the farther the lane is from the beginning of its place, and greatest if there is
+    /// none.
+    #[inline(always)]
+    const fn distance(&self) -> u32 {
+        let groups = if self.marks == 0 { MOST_SLOTS } else { self.group };
+        groups as u32 * u64::BITS + self.marks.trailing_zeros()
+    }
+}
+
 /// Buckets or windows of slots.
 #[derive(Clone, Debug)]
 pub struct Slots {
@@ -101,9 +111,21 @@ pub struct Slots {
     plain: bool,
     /// In addition, tags have fields of whole bits.
     simple: bool,
+    /// A key goes to the emptier of its two places, and not to the first if that has room.
+    balanced: bool,
 }
 
 impl Slots {
+    /// Returns the same table, with keys going to the emptier of their two places. This saves walks in buckets that are
+    /// filled in order. Only for tables that nobody keeps: equal histories give equal tables, in every version.
+    pub(super) fn balanced(self) -> Self {
+        debug_assert!(
+            !self.is_windowed(),
+            "windows share slots with others, and the emptier one is no better"
+        );
+        Self { balanced: true, ..self }
+    }
+
     /// Returns the bit where a place begins.
     #[inline(always)]
     fn bit(&self, place: Place) -> u64 {
@@ -189,9 +211,9 @@ impl Slots {
     #[inline(never)]
     fn put_in_either_group(&mut self, homes: Homes, value: u16) -> bool {
         let [first, second] = homes.both(value);
-        // Which of the two has room cannot be predicted, so the choice is made without a branch.
+        // Which of the two it is cannot be predicted, so the choice is made without a branch.
         let (one, other) = (self.first_empty(first.place), self.first_empty(second.place));
-        let here = one.marks != 0;
+        let here = self.is_first(one.marks != 0, one.distance(), other.distance());
         let empty = Empty {
             marks: select_unpredictable(here, one.marks, other.marks),
             at: select_unpredictable(here, one.at, other.at),
@@ -199,6 +221,13 @@ impl Slots {
         };
         let side = if here { Side::First } else { Side::Second };
         self.put_at(empty, Entry { side, ..first })
+    }
+
+    /// Returns whether a key goes to its first place rather than to its second, given whether the first has room, and
+    /// how far the first empty slot of each is from its beginning: the nearer, the emptier.
+    #[inline(always)]
+    fn is_first(&self, has_room: bool, first: u32, second: u32) -> bool {
+        if self.balanced { first <= second } else { has_room }
     }
 
     /// Finds the first empty lane of a place of several groups. It looks at all groups, because which of them is the
@@ -260,9 +289,9 @@ impl Slots {
         self.put_at(self.first_empty(entry.place), entry)
     }
 
-    /// Finds the first lane that `differ` makes zero, in the first of two places or else in the second, and writes
-    /// `sought` to it, or empties it; returns `false` if there is none. Only for places of one load. Which place it
-    /// is cannot be predicted, so that choice is made without a branch.
+    /// Finds the first lane that `differ` makes zero in one of two places, and writes `sought` to it, or empties it;
+    /// returns `false` if there is none. Only for places of one load. Which place it is cannot be predicted, so that
+    /// choice is made without a branch.
     #[inline(always)]
     fn write_in_either<const EMPTY: bool>(
         &mut self,
@@ -275,7 +304,11 @@ impl Slots {
         let (words, shifts) = self.words.load_two(bits[0], bits[1]);
         let marks = |i: usize| group.marks(differ(words[i] >> shifts[i], sought[i]));
         let (first, second) = (marks(0), marks(1));
-        let here = first != 0;
+        let here = if EMPTY {
+            first != 0
+        } else {
+            self.is_first(first != 0, first.trailing_zeros(), second.trailing_zeros())
+        };
         let marks = select_unpredictable(here, first, second);
         if marks == 0 {
             return false;
@@ -298,6 +331,28 @@ impl Slots {
             }
         }
         marks != 0
+    }
+
+    /// Returns the tags of a bucket of four.
+    #[inline(always)]
+    pub(super) fn bucket(&self, place: Place) -> [u64; 4] {
+        if self.one_load {
+            let lanes = self.words.load(self.bit(place));
+            return [0, 1, 2, 3].map(|rank| lanes >> (rank * self.tag.bits) & self.tag_mask);
+        }
+        [0, 1, 2, 3].map(|rank| self.read(place, rank).0)
+    }
+
+    /// Writes the tags of a bucket of four.
+    #[inline(always)]
+    pub(super) fn set_bucket(&mut self, place: Place, tags: [u64; 4]) {
+        if self.one_load {
+            let lanes = tags.into_iter().rev().fold(0, |lanes, tag| lanes << self.tag.bits | tag);
+            return self.words.store(self.bit(place), mask(4 * self.tag.bits), lanes);
+        }
+        for (rank, tag) in (0..).zip(tags) {
+            self.write_lane(self.slot_bit(place, rank), 0, tag);
+        }
     }
 
     #[inline(always)]
@@ -327,6 +382,24 @@ impl Slots {
 }
 
 impl Table for Slots {
+    type Loose = Self;
+
+    fn loose_layout(_: &CuckooLayout) -> Option<CuckooLayout> {
+        None
+    }
+
+    fn new_loose(layout: &CuckooLayout, words: Words) -> Self {
+        Self::new(layout, words)
+    }
+
+    fn loosen(&self, _: &mut Self, _: u64) {
+        unreachable!("slots are loose")
+    }
+
+    fn tighten(&mut self, _: &Self, _: u64) {
+        unreachable!("slots are loose")
+    }
+
     #[inline(always)]
     fn slots_per_place(&self) -> u32 {
         self.l
@@ -441,6 +514,7 @@ impl Table for Slots {
             one_load,
             plain: one_load && tag.value_bits == 0,
             simple: one_load && tag.value_bits == 0 && tag.has_fields(),
+            balanced: false,
         }
     }
 

@@ -26,11 +26,13 @@ use crate::bits::lanes::Lanes;
 use crate::bits::pair::Pair;
 use crate::bits::words::{LAST_BYTE, ROW, SURE_BITS, mask};
 use crate::bits::{Words, lanes};
+use crate::kind::Kind;
 
 use super::layout::CuckooLayout;
 use super::place::{Homes, Place};
 use super::quadruples::{MOST_LANE, NUMBER_BITS, NUMBERS, decode, encode, spread_into};
 use super::row::Row;
+use super::slots::Slots;
 use super::table::{Entry, Swap, Table};
 use super::tag::{Anatomy, Side, Tag};
 
@@ -296,6 +298,33 @@ fn sort(tags: &mut [u64; 4]) {
 }
 
 impl Table for SortedBuckets {
+    type Loose = Slots;
+
+    fn loose_layout(layout: &CuckooLayout) -> Option<CuckooLayout> {
+        let kind = if layout.kind.is_signed() { Kind::Flexible(4) } else { Kind::Classic(4) };
+        Some(CuckooLayout { kind, ..*layout })
+    }
+
+    fn new_loose(layout: &CuckooLayout, words: Words) -> Slots {
+        Slots::new(layout, words).balanced()
+    }
+
+    fn loosen(&self, loose: &mut Slots, places: u64) {
+        for place in (0..places).map(Place) {
+            let [a, b, c, d] = self.load(place);
+            // Empty slots come first in sorted buckets.
+            loose.set_bucket(place, [d, c, b, a]);
+        }
+    }
+
+    fn tighten(&mut self, loose: &Slots, places: u64) {
+        for place in (0..places).map(Place) {
+            let mut tags = loose.bucket(place);
+            sort(&mut tags);
+            self.store(place, tags);
+        }
+    }
+
     #[inline(always)]
     fn slots_per_place(&self) -> u32 {
         4

@@ -51,6 +51,21 @@ pub struct Swap {
 /// The methods for walks have a parameter `SIMPLE`, which is true only for tables that [are simple](Self::is_simple):
 /// they skip checks whose result is known there.
 pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
+    /// A table of the same tags that is faster to fill.
+    type Loose: Table;
+
+    /// Returns the layout of the loose form; `None` if this table is loose already.
+    fn loose_layout(layout: &CuckooLayout) -> Option<CuckooLayout>;
+
+    /// Makes an empty table in loose form, with its layout, in `words`.
+    fn new_loose(layout: &CuckooLayout, words: Words) -> Self::Loose;
+
+    /// Copies all tags to a loose table, which is empty.
+    fn loosen(&self, loose: &mut Self::Loose, places: u64);
+
+    /// Replaces all tags by those of a loose table.
+    fn tighten(&mut self, loose: &Self::Loose, places: u64);
+
     /// Returns whether a layout is one of this table.
     fn fits(layout: &CuckooLayout) -> bool;
 
@@ -99,7 +114,7 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Undoes the latest swap that has not been undone yet.
     fn undo(&mut self, swap: Swap);
 
-    /// Puts a key into an empty slot of its first place, or else of its second; returns `false` if neither has one.
+    /// Puts a key into an empty slot of one of its two places; returns `false` if neither has one.
     fn put_in_either(&mut self, homes: Homes, value: u16) -> bool;
 
     /// Removes one copy of a key, with its value, from its first place, or else from its second; returns `false` if
