@@ -58,10 +58,10 @@ impl Avx512 {
         unsafe { compiled(work, self) }
     }
 
-    pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
+    pub(super) fn choose<T, A, Q: Question<T, A>>(self) -> Chosen<T, A> {
         let Self(()) = self;
         // SAFETY: the CPU has all features of `ask`, as `self` proves.
-        unsafe { Chosen::new(ask::<T, Q>) }
+        unsafe { Chosen::new(ask::<T, A, Q>) }
     }
 
     /// Returns whether the block that a fraction draws has the bit in each word that the draw after the fraction
@@ -171,7 +171,7 @@ fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt")]
-fn ask<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
+fn ask<T, A, Q: Question<T, A>>(of: &T, hash: KeyHash) -> A {
     // The caller has these features, so the proof may be made here.
     Q::ask(of, hash, Avx512(()))
 }

@@ -19,6 +19,8 @@ pub(crate) mod lanes;
 pub(crate) mod naive;
 pub(crate) mod pair;
 pub(crate) mod prefixes;
+pub(crate) mod shared;
+pub(crate) mod source;
 pub(crate) mod words;
 
 pub(crate) use block::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};

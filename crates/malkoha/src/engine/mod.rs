@@ -13,9 +13,16 @@
 mod counters;
 mod fill;
 mod many;
+pub(crate) mod reader;
 pub(crate) mod rows;
 pub(crate) mod threads;
 mod values;
+pub(crate) mod version;
+
+/// The atomics of `version.rs`, which a test replaces.
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering, fence};
+}
 
 pub(crate) use counters::{Counters, saturating_sum};
 pub use fill::Fill;
@@ -24,8 +31,10 @@ pub use values::Values;
 
 use core::any::Any;
 
+use crate::bits::shared::Shared;
 use crate::error::{Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
+use reader::{Blind, Front, Reader};
 
 /// The outcome of storing a key that should be stored only once.
 ///
@@ -149,6 +158,23 @@ pub(crate) trait CuckooEngine: Engine {
     /// before a round of keys in which one finds no room, and stores none of that round. Stores none at all where order
     /// does not help.
     fn insert_first(&mut self, keys: &Many, most: u64) -> usize;
+
+    /// Lets readers that hold no lock see the table; returns what they read. Tables that readers cannot see give nothing.
+    fn share(&mut self) -> Shared {
+        Shared::default()
+    }
+    /// Takes back what [`share`](Self::share) returned.
+    fn take_back(&mut self, shared: Shared) {
+        drop(shared);
+    }
+    /// The bits ([`reader::aside_bit`]) of all that is kept outside the table.
+    fn aside(&self) -> u64 {
+        0
+    }
+    /// A reader of shards that all have the layout of this filter.
+    fn reader(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
+        Box::new(Blind(fronts))
+    }
 
     /// Every stored copy.
     fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_>;

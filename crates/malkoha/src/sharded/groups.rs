@@ -1,13 +1,14 @@
-//! Many keys at a time, sorted by shard, so that each lock is taken once for all keys of a shard.
+//! Many keys at a time. Changes are sorted by shard, so that each lock is taken once for all keys of a shard.
 
 use std::ops::Range;
 
 use crate::engine::Inserted;
+use crate::engine::rows::Keys;
 use crate::error::{Error, Full, Refused};
-use crate::filter::Filter;
+use crate::filter::{Filter, ask_in_chunks};
 use crate::key::{Key, KeyHash};
 
-use super::{Shard, Sharded, shard_of};
+use super::{Sharded, shard_of};
 
 /// The number of keys grouped at a time: enough per shard for the filters to prefetch memory, and never so many that
 /// the keys themselves leave the cache for long.
@@ -77,7 +78,7 @@ impl Sharded {
     fn each_shard<K: Key>(
         &self,
         keys: &[K],
-        mut act: impl FnMut(&Shard, &[KeyHash], &mut dyn Iterator<Item = usize>),
+        mut act: impl FnMut(usize, &[KeyHash], &mut dyn Iterator<Item = usize>),
     ) {
         let shards = self.shards.len();
         let mut groups = Groups::default();
@@ -85,7 +86,7 @@ impl Sharded {
         for (keys, start) in keys.chunks(size).zip((0..).step_by(size)) {
             groups.group(keys.iter().map(|key| key.key_hash(&self.hasher)), shards);
             for (shard, hashes, from) in groups.parts() {
-                act(&self.shards[shard], hashes, &mut from.iter().map(|&at| start + at as usize));
+                act(shard, hashes, &mut from.iter().map(|&at| start + at as usize));
             }
         }
     }
@@ -112,11 +113,11 @@ impl Sharded {
     /// If the lengths differ.
     pub fn contains_slice_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
-        let mut found = Vec::new();
-        self.each_shard(keys, |shard, hashes, indices| {
-            found.resize(hashes.len(), false);
-            shard.read().contains_slice_into(hashes, &mut found);
-            indices.zip(&found).for_each(|(at, found)| answers[at] = *found);
+        if let Some(numbers) = K::as_numbers(keys) {
+            return self.shards.contains_keys(Keys::Numbers(numbers, &self.hasher), answers);
+        }
+        ask_in_chunks(keys, answers, &self.hasher, |hashes, answers| {
+            self.shards.contains_keys(Keys::Hashes(hashes), answers);
         });
     }
 
@@ -126,7 +127,7 @@ impl Sharded {
         let mut refused = Vec::new();
         self.each_shard(keys, |shard, hashes, indices| {
             let mut full = Vec::new();
-            insert_all(&mut shard.write(), hashes, |at| full.push(at));
+            insert_all(&mut self.shards.write(shard), hashes, |at| full.push(at));
             if !full.is_empty() {
                 let indices: Vec<usize> = indices.collect();
                 refused.extend(full.into_iter().map(|at| indices[at]));
@@ -147,7 +148,7 @@ impl Sharded {
     pub fn insert_unique_slice<K: Key>(&self, keys: &[K]) -> Vec<Result<Inserted, Full>> {
         let mut answers = vec![Err(Full); keys.len()];
         self.each_shard(keys, |shard, hashes, indices| {
-            let inserted = shard.write().insert_unique_slice(hashes);
+            let inserted = self.shards.write(shard).insert_unique_slice(hashes);
             indices.zip(inserted).for_each(|(at, inserted)| answers[at] = inserted);
         });
         answers
@@ -160,7 +161,7 @@ impl Sharded {
             if kind.is_bloom() { Err(Error::Unsupported { kind, operation: "remove keys" }) } else { Ok(0) };
         self.each_shard(keys, |shard, hashes, _| {
             if let Ok(sum) = &mut removed {
-                match shard.write().remove_slice(hashes) {
+                match self.shards.write(shard).remove_slice(hashes) {
                     Ok(count) => *sum += count,
                     // A kind that cannot remove has removed nothing.
                     Err(error) => removed = Err(error),
@@ -174,7 +175,7 @@ impl Sharded {
     pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
         let mut counts = vec![0; keys.len()];
         let mut outcome = Ok(());
-        self.each_shard(keys, |shard, hashes, indices| match shard.read().count_slice(hashes) {
+        self.each_shard(keys, |shard, hashes, indices| match self.shards.read(shard).count_slice(hashes) {
             Ok(found) => indices.zip(found).for_each(|(at, count)| counts[at] = count),
             Err(error) => outcome = Err(error),
         });
