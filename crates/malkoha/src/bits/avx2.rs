@@ -20,6 +20,8 @@ use super::cpu::{Vectors, Work};
 use super::lanes::Lanes;
 use super::pair::Pair;
 use super::prefixes::{Approach, Form, NARROW_BITS};
+#[cfg(not(malkoha_bytes))]
+use super::shared;
 use super::words::Words;
 
 /// Proof that the CPU has AVX2, BMI1, BMI2 and POPCNT: only `detect` makes one.
@@ -67,6 +69,22 @@ impl Vectors for Avx2 {
     fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {
         // SAFETY: the CPU has AVX2, as `self` proves.
         unsafe { shifted(words, by) }
+    }
+
+    #[inline(always)]
+    #[cfg(not(malkoha_bytes))]
+    unsafe fn read_two(self, from: *const u8, bytes: [usize; 2]) -> Pair {
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; the CPU has AVX2, as `self` proves.
+        unsafe { shared::read_pair(from, bytes) }
+    }
+
+    #[inline(always)]
+    #[cfg(not(malkoha_bytes))]
+    unsafe fn read_two_shifted(self, from: *const u8, bytes: [usize; 2], by: [u64; 2]) -> Pair {
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; the CPU has AVX2, as `self` proves.
+        let pair = unsafe { shared::read_pair(from, bytes) };
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { shifted_pair(pair, by) }
     }
 
     #[inline(always)]
@@ -141,7 +159,13 @@ fn bits_of_words(bits: u64) -> [__m256i; 2] {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn shifted(words: [u64; 2], by: [u64; 2]) -> Pair {
-    Pair(_mm_srlv_epi64(Pair::new(words).0, Pair::new(by).0))
+    shifted_pair(Pair::new(words), by)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn shifted_pair(words: Pair, by: [u64; 2]) -> Pair {
+    Pair(_mm_srlv_epi64(words.0, Pair::new(by).0))
 }
 
 #[inline]

@@ -19,7 +19,7 @@ use core::arch::x86_64::{
 use crate::key::KeyHash;
 use crate::key::draw::Narrow;
 
-use super::avx2::{shifted, some_lane_is_zero};
+use super::avx2::{shifted, shifted_pair, some_lane_is_zero};
 use super::block::{BLOCK_WORDS, Block};
 use super::chosen::{Chosen, Question};
 use super::cpu::{Vectors, Work};
@@ -29,6 +29,8 @@ use super::drawn::{BlockTable, Blocks, FLIPS, STEP};
 use super::lanes::Lanes;
 use super::pair::Pair;
 use super::prefixes::{Approach, Form, NARROW_BITS, NARROW_WINDOW, WIDE_WINDOW};
+#[cfg(not(malkoha_bytes))]
+use super::shared;
 use super::words::{SURE_BITS, Words};
 
 /// Proof that the CPU has the features `compiled` is compiled for: only `detect` makes one.
@@ -297,6 +299,22 @@ impl Vectors for Avx512 {
     fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {
         // SAFETY: AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
         unsafe { shifted(words, by) }
+    }
+
+    #[inline(always)]
+    #[cfg(not(malkoha_bytes))]
+    unsafe fn read_two(self, from: *const u8, bytes: [usize; 2]) -> Pair {
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        unsafe { shared::read_pair(from, bytes) }
+    }
+
+    #[inline(always)]
+    #[cfg(not(malkoha_bytes))]
+    unsafe fn read_two_shifted(self, from: *const u8, bytes: [usize; 2], by: [u64; 2]) -> Pair {
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        let pair = unsafe { shared::read_pair(from, bytes) };
+        // SAFETY: AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        unsafe { shifted_pair(pair, by) }
     }
 
     #[inline(always)]

@@ -6,10 +6,11 @@
 //! for the panic.
 #![expect(unsafe_code, reason = "what was drawn lies inside, and need not be checked")]
 
-use crate::key::draw::last_draw;
+use crate::key::KeyHash;
+use crate::key::draw::{Multiply, Whole, last_draw};
 
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block};
-use super::words::{Words, prefetch_line};
+use super::words::{ROW, Words, prefetch_line};
 
 /// Words seen as blocks.
 ///
@@ -243,6 +244,55 @@ const fn word_of(at: u64) -> usize {
     (at / 64) as usize
 }
 
+/// A list from which fractions draw items: there is at least one. The list never changes its length.
+#[derive(Debug)]
+pub(crate) struct Choices<T>(Box<[T]>);
+
+impl<T> Choices<T> {
+    /// # Panics
+    ///
+    /// If there are no items.
+    pub(crate) fn new(items: Box<[T]>) -> Self {
+        assert!(!items.is_empty(), "there is something to draw");
+        Self(items)
+    }
+
+    pub(crate) fn all(&self) -> &[T] {
+        &self.0
+    }
+
+    pub(crate) fn into_all(self) -> Box<[T]> {
+        self.0
+    }
+
+    /// Returns the item that a hash draws, and the rest of the hash.
+    #[inline(always)]
+    pub(crate) fn draw(&self, hash: KeyHash) -> (&T, KeyHash) {
+        let (item, rest) = self.draw_by::<Whole>(hash);
+        // SAFETY: it points to an item of the list, as `draw_by` says.
+        (unsafe { &*item }, rest)
+    }
+
+    /// Does the same for a row of hashes, in draws by `M`.
+    #[inline(always)]
+    pub(crate) fn draw_row<'a, M: Multiply>(&'a self, hashes: &mut [KeyHash; ROW], items: &mut [&'a T; ROW]) {
+        for (item, hash) in items.iter_mut().zip(hashes) {
+            let (drawn, rest) = self.draw_by::<M>(*hash);
+            // SAFETY: it points to an item of the list, as `draw_by` says.
+            (*item, *hash) = (unsafe { &*drawn }, rest);
+        }
+    }
+
+    /// Returns the address of the item that a hash draws, and the rest of the hash.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "below the length of the list")]
+    fn draw_by<M: Multiply>(&self, hash: KeyHash) -> (*const T, KeyHash) {
+        let (number, rest) = M::draw(hash.to_raw(), self.0.len() as u64);
+        // SAFETY: a draw is below the number of choices, which is not 0.
+        (unsafe { self.0.as_ptr().add(number as usize) }, KeyHash::from_raw(rest))
+    }
+}
+
 /// The step of the counter that words are drawn from.
 pub(crate) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -313,6 +363,25 @@ mod tests {
                 table.bits().prefetch(fraction);
             }
             assert!(table.words()[bits.div_ceil(64).max(1) as usize..].iter().all(|word| *word == 0));
+        }
+    }
+
+    #[test]
+    fn choices_are_drawn_like_numbers() {
+        for count in [1, 2, 3, 64, 1000] {
+            let choices = Choices::new((0..count).collect());
+            assert!(choices.all().iter().copied().eq(0..count));
+            let mut hashes = [KeyHash::from_raw(0); ROW];
+            for (hash, fraction) in hashes.iter_mut().zip(fractions()) {
+                *hash = KeyHash::from_raw(fraction);
+            }
+            let (mut rests, mut items) = (hashes, [&0; ROW]);
+            choices.draw_row::<Whole>(&mut rests, &mut items);
+            for (i, hash) in hashes.into_iter().enumerate() {
+                let (number, rest) = crate::key::draw::draw(hash.to_raw(), count);
+                assert_eq!((*items[i], rests[i].to_raw()), (number, rest));
+                assert_eq!(choices.draw(hash), (&number, KeyHash::from_raw(rest)));
+            }
         }
     }
 

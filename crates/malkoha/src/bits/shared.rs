@@ -15,6 +15,8 @@ use core::fmt;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
+use super::cpu::Vectors;
+use super::pair::Pair;
 use super::source::Source;
 use super::words::{Words, prefetch_line, split};
 
@@ -60,6 +62,42 @@ pub(super) unsafe fn read(from: *const u8) -> u64 {
             unsafe { AtomicU8::from_ptr(byte) }.load(Ordering::Relaxed)
         }))
     }
+}
+
+/// Does [`read`] at two bytes counted from an address.
+///
+/// # Safety
+///
+/// That of [`read`], for both.
+#[inline(always)]
+pub(super) unsafe fn read_two(from: *const u8, bytes: [usize; 2]) -> [u64; 2] {
+    bytes.map(|byte| {
+        // SAFETY: the byte is one of those that the caller guarantees.
+        let from = unsafe { from.add(byte) };
+        // SAFETY: the obligation is that of the caller.
+        unsafe { read(from) }
+    })
+}
+
+/// Does the same into a vector.
+///
+/// # Safety
+///
+/// That of [`read_two`], and the CPU has AVX.
+#[inline(always)]
+#[cfg(all(target_arch = "x86_64", not(malkoha_bytes)))]
+pub(super) unsafe fn read_pair(from: *const u8, [first, second]: [usize; 2]) -> Pair {
+    let pair;
+    // SAFETY: both words are readable, as the caller guarantees, and nothing else is accessed.
+    unsafe {
+        core::arch::asm!(
+            "vmovq {pair}, qword ptr [{from} + {first}]",
+            "vmovhps {pair}, {pair}, qword ptr [{from} + {second}]",
+            pair = out(xmm_reg) pair, from = in(reg) from, first = in(reg) first, second = in(reg) second,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    Pair(pair)
 }
 
 /// Writes a little-endian number to 8 bytes, each of them as a relaxed atomic.
@@ -119,6 +157,20 @@ impl Source for Shared {
         // SAFETY: from below `self.loads` on, 8 bytes are readable as long as `whole` lives, and the owner
         // writes shared words only by `write`.
         unsafe { read(from) }
+    }
+
+    #[inline(always)]
+    fn pair_at(&self, bytes: [usize; 2], by: Option<[u64; 2]>, vectors: impl Vectors) -> Pair {
+        let ([first, second], loads) = (bytes, self.loads);
+        assert!(first < loads && second < loads, "fields begin inside the buffer");
+        let from = self.first.as_ptr().cast::<u8>().cast_const();
+        match by {
+            // SAFETY: both bytes are below `self.loads`, as asserted, and from there on 8 bytes are readable as long as
+            // `whole` lives; the owner writes shared words only by `write`.
+            None => unsafe { vectors.read_two(from, bytes) },
+            // SAFETY: the same.
+            Some(by) => unsafe { vectors.read_two_shifted(from, bytes, by) },
+        }
     }
 
     #[inline(always)]

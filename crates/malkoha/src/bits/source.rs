@@ -4,6 +4,8 @@
 //! [`Shared`](super::shared::Shared) words by loads that may meet a store of another thread.
 #![expect(unsafe_code, reason = "loads at a byte that was compared with the end")]
 
+use super::cpu::Vectors;
+use super::pair::Pair;
 use super::words::{LOAD_BYTES, SURE_BITS, mask, split};
 
 /// Words that fields are read from.
@@ -55,15 +57,40 @@ pub trait Source {
 
     /// Returns the 64 bits from each of two bytes on.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: held against the end before")]
     fn load_two_bytes(&self, first: u64, second: u64) -> [u64; 2] {
         if cfg!(target_endian = "big") {
             return [self.load_words(8 * first), self.load_words(8 * second)];
         }
-        if cfg!(not(target_pointer_width = "64")) {
-            assert!(usize::try_from(first.max(second)).is_ok(), "fields begin inside the buffer");
+        self.load_two_at(address(first), address(second))
+    }
+
+    /// Does [`load_two_bytes`](Self::load_two_bytes) into a pair.
+    #[inline(always)]
+    fn load_pair_of_bytes(&self, first: u64, second: u64, vectors: impl Vectors) -> Pair {
+        if cfg!(target_endian = "big") {
+            return Pair::new(self.load_two_bytes(first, second));
         }
-        self.load_two_at(first as usize, second as usize)
+        self.pair_at([address(first), address(second)], None, vectors)
+    }
+
+    /// Does [`load`](Self::load) for two fields, into a pair.
+    #[inline(always)]
+    fn load_pair(&self, first: u64, second: u64, vectors: impl Vectors) -> Pair {
+        if cfg!(target_endian = "big") {
+            return Pair::new([self.load_words(first), self.load_words(second)]);
+        }
+        let ((first, first_shift), (second, second_shift)) = (split::<8>(first), split::<8>(second));
+        self.pair_at([first, second], Some([u64::from(first_shift), u64::from(second_shift)]), vectors)
+    }
+
+    /// Reads the bytes from two bytes on as little-endian numbers, and shifts them down.
+    #[inline(always)]
+    fn pair_at(&self, bytes: [usize; 2], by: Option<[u64; 2]>, vectors: impl Vectors) -> Pair {
+        let words = self.load_two_at(bytes[0], bytes[1]);
+        match by {
+            None => Pair::new(words),
+            Some(by) => vectors.shifted(words, by),
+        }
     }
 
     /// Reads the `width` bits (1 to 64) that begin at bit `at`.
@@ -114,4 +141,14 @@ pub trait Source {
         let second = unsafe { self.bytes_at(second) };
         [first, second]
     }
+}
+
+/// Returns the number of a byte as an address has it.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, reason = "32-bit targets: held against the end before")]
+fn address(byte: u64) -> usize {
+    if cfg!(not(target_pointer_width = "64")) {
+        assert!(usize::try_from(byte).is_ok(), "fields begin inside the buffer");
+    }
+    byte as usize
 }

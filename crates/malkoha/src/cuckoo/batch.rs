@@ -145,7 +145,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
 /// Lets `act` answer for a whole row, and keeps the answers that `answers` has room for.
 #[inline(always)]
-fn with_answers(answers: &mut [bool], act: impl FnOnce(&mut [bool; ROW])) {
+pub(super) fn with_answers(answers: &mut [bool], act: impl FnOnce(&mut [bool; ROW])) {
     if let Ok(answers) = <&mut [bool; ROW]>::try_from(&mut *answers) {
         return act(answers);
     }

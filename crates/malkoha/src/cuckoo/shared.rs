@@ -13,15 +13,15 @@
 
 use crate::bits::chosen::{Chosen, Question};
 use crate::bits::cpu::{Cpu, Vectors, Work};
+use crate::bits::drawn::Choices;
 use crate::bits::shared::Shared;
 use crate::bits::words::{Words, stays_in_cache};
-use crate::engine::reader::{Front, Reader, Sight};
+use crate::engine::reader::{Closer, Front, Reader, Sight};
 use crate::engine::rows::{Keys, ROW};
 use crate::engine::version::{Seen, Version};
 use crate::key::KeyHash;
-use crate::key::draw::{Multiply, draw};
 
-use super::batch::FEW;
+use super::batch::{FEW, with_answers};
 use super::place::Placement;
 use super::row::{self, Row};
 use super::table::{Table, ask_for_in};
@@ -33,7 +33,7 @@ struct CuckooReader<P, T> {
     placement: P,
     /// A table without words of its own.
     table: T,
-    fronts: Box<[Front]>,
+    fronts: Choices<Front>,
     cpu: Cpu,
     /// The tables of all shards are together beyond the cache, so that prefetching helps.
     in_memory: bool,
@@ -47,7 +47,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         let mut reader = CuckooReader {
             placement: self.placement,
             table: self.table.with_words(Words::zeroed(0).expect("memory for a few words")),
-            fronts,
+            fronts: Choices::new(fronts),
             cpu: self.cpu,
             in_memory: !stays_in_cache(bytes),
             look_up: Chosen::any(CuckooReader::look_up_otherwise),
@@ -80,52 +80,28 @@ impl<P: Placement, T: Table> CuckooReader<P, T> {
         }
     }
 
-    /// Returns the front that a hash draws, and the hash in that shard.
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "below the number of shards")]
-    fn locate(&self, hash: KeyHash) -> (&Front, KeyHash) {
-        let (shard, rest) = draw(hash.to_raw(), self.fronts.len() as u64);
-        (&self.fronts[shard as usize], KeyHash::from_raw(rest))
-    }
-
-    #[inline(always)]
-    fn look_up(front: &Front, homes: Homes, holds: impl FnOnce(&Shared) -> bool) -> Sight {
-        let seen = front.look();
-        let (aside, held) = (front.aside(), holds(front.words()));
-        Version::look_back();
-        front.judge(seen, held, aside, homes.fingerprint.0)
-    }
-
     /// Looks up a key in tables that are not plain.
     fn look_up_otherwise(&self, hash: KeyHash) -> Sight {
-        let (front, hash) = self.locate(hash);
+        let (front, hash) = self.fronts.draw(hash);
         let homes = self.placement.homes(hash);
-        Self::look_up(front, homes, |words| self.table.holds_in(words, homes))
+        let seen = front.look();
+        let held = self.table.holds_in(front.words(), homes);
+        Version::look_back();
+        front.judge(seen, held)
     }
 
-    /// Finds the shards and homes of the row with this number. Those beyond the last key are arbitrary.
-    fn locate_row(&self, keys: Keys, number: usize, row: &mut SharedRow) {
+    /// Finds the fronts and homes of the row with this number. Those beyond the last key are arbitrary.
+    fn locate_row<'a>(&'a self, keys: Keys, number: usize, row: &mut SharedRow<'a>) {
         let mut hashes = [KeyHash::from_raw(0); ROW];
         keys.row(number, self.cpu, &mut hashes);
-        self.cpu.run(DrawShards {
-            shards: self.fronts.len() as u64,
-            hashes: &mut hashes,
-            drawn: &mut row.shards,
-        });
+        self.cpu.run(DrawFronts { from: &self.fronts, hashes: &mut hashes, fronts: &mut row.fronts });
         row::find_homes(self.cpu, &self.placement, &hashes, &mut row.homes);
-    }
-
-    /// Returns the front of a key of a row.
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "below the number of shards")]
-    fn front(&self, row: &SharedRow, i: usize) -> &Front {
-        &self.fronts[row.shards[i] as usize]
     }
 
     /// Prefetches both places of a key of a row.
     #[inline(always)]
     fn approach(&self, row: &SharedRow, i: usize) {
-        let (words, homes) = (self.front(row, i).words(), row.homes.get(i));
+        let (words, homes) = (row.fronts[i].words(), row.homes.get(i));
         ask_for_in(&self.table, words, homes.first);
         ask_for_in(&self.table, words, homes.second);
     }
@@ -139,44 +115,36 @@ impl<P: Placement, T: Table, W: Way, const BYTES: bool> Question<CuckooReader<P,
 {
     #[inline(always)]
     fn ask(of: &CuckooReader<P, T>, hash: KeyHash, vectors: impl Vectors) -> Sight {
-        let (front, hash) = of.locate(hash);
+        let (front, hash) = of.fronts.draw(hash);
         let homes = W::homes(&of.placement, hash);
-        CuckooReader::<P, T>::look_up(front, homes, |words| {
-            of.table.plainly_holds_in::<BYTES>(words, homes, vectors)
-        })
+        let seen = front.look();
+        let held = of.table.plainly_holds_in::<BYTES>(front.words(), homes, vectors);
+        Version::look_back();
+        front.judge(seen, held)
     }
 }
 
 /// A row of keys in shards.
-struct SharedRow {
-    shards: [u64; ROW],
+struct SharedRow<'a> {
+    fronts: [&'a Front; ROW],
     homes: Row,
 }
 
-impl SharedRow {
-    fn new() -> Self {
-        Self { shards: [0; ROW], homes: Row::default() }
-    }
+/// Draws the fronts of a row of hashes, and leaves the rest of each hash.
+struct DrawFronts<'a, 'b> {
+    from: &'a Choices<Front>,
+    hashes: &'b mut [KeyHash; ROW],
+    fronts: &'b mut [&'a Front; ROW],
 }
 
-/// Draws the shards of a row of hashes, and leaves the rest of each hash.
-struct DrawShards<'a> {
-    shards: u64,
-    hashes: &'a mut [KeyHash; ROW],
-    drawn: &'a mut [u64; ROW],
-}
-
-impl DrawShards<'_> {
+impl DrawFronts<'_, '_> {
     #[inline(always)]
     fn by<V: Vectors>(self, _: V) {
-        for (hash, drawn) in self.hashes.iter_mut().zip(self.drawn) {
-            let (shard, rest) = V::Multiply::draw(hash.to_raw(), self.shards);
-            (*drawn, *hash) = (shard, KeyHash::from_raw(rest));
-        }
+        self.from.draw_row::<V::Multiply>(self.hashes, self.fronts);
     }
 }
 
-impl Work for DrawShards<'_> {
+impl Work for DrawFronts<'_, '_> {
     const WIDE: bool = true;
     type Output = ();
 
@@ -186,63 +154,63 @@ impl Work for DrawShards<'_> {
     }
 }
 
-/// Looks up a row of keys, and prefetches the next row if there is one.
+/// Looks up a row of keys, and prefetches the next row if there is one. Returns a bit for each key that has to be asked
+/// again.
 struct LookUpRow<'a, P, T> {
     reader: &'a CuckooReader<P, T>,
-    row: &'a SharedRow,
-    next: Option<&'a SharedRow>,
-    sights: &'a mut [Sight; ROW],
+    row: &'a SharedRow<'a>,
+    next: Option<&'a SharedRow<'a>>,
+    answers: &'a mut [bool; ROW],
 }
 
 impl<P: Placement, T: Table> Work for LookUpRow<'_, P, T> {
     const WIDE: bool = false;
-    type Output = ();
+    type Output = u64;
 
     #[inline(always)]
-    fn run(self, vectors: impl Vectors) {
+    fn run(self, vectors: impl Vectors) -> u64 {
         let table = &self.reader.table;
         if !table.is_plain() {
-            self.by(|words, homes| table.holds_in(words, homes));
+            self.by(|words, homes| table.holds_in(words, homes))
         } else if table.has_whole_bytes() {
-            self.by(|words, homes| table.plainly_holds_in::<true>(words, homes, vectors));
+            self.by(|words, homes| table.plainly_holds_in::<true>(words, homes, vectors))
         } else {
-            self.by(|words, homes| table.plainly_holds_in::<false>(words, homes, vectors));
+            self.by(|words, homes| table.plainly_holds_in::<false>(words, homes, vectors))
         }
     }
 }
 
 impl<P: Placement, T: Table> LookUpRow<'_, P, T> {
     #[inline(always)]
-    fn by(self, holds: impl Fn(&Shared, Homes) -> bool) {
-        let Self { reader, row, next, sights } = self;
+    fn by(self, holds: impl Fn(&Shared, Homes) -> bool) -> u64 {
+        let Self { reader, row, next, answers } = self;
         let mut seen = [Seen::default(); ROW];
-        for (i, seen) in seen.iter_mut().enumerate() {
-            *seen = reader.front(row, i).look();
+        for (seen, front) in seen.iter_mut().zip(&row.fronts) {
+            *seen = front.look();
         }
-        let (mut held, mut aside) = ([false; ROW], 0);
-        for (i, held) in held.iter_mut().enumerate() {
+        for (i, answer) in answers.iter_mut().enumerate() {
             if let Some(next) = next {
                 reader.approach(next, i);
             }
-            let front = reader.front(row, i);
-            *held = holds(front.words(), row.homes.get(i));
-            aside |= front.aside();
+            *answer = holds(row.fronts[i].words(), row.homes.get(i));
         }
         Version::look_back();
-        for (i, sight) in sights.iter_mut().enumerate() {
-            // A bit of any of these shards sends a key that is not found to its lock: too often, but rarely.
-            *sight = reader.front(row, i).judge(seen[i], held[i], aside, row.homes.fingerprint[i]);
+        let both = || row.fronts.iter().zip(&seen);
+        if both().fold(0, |changes, (front, seen)| changes | front.changes(*seen)) == 0 {
+            return 0;
         }
+        let unclear = |(front, seen): (&&Front, &Seen)| u64::from(front.changes(*seen) != 0);
+        both().map(unclear).enumerate().fold(0, |all, (i, unclear)| all | unclear << i)
     }
 }
 
 impl<P: Placement, T: Table> Reader for CuckooReader<P, T> {
     fn fronts(&self) -> &[Front] {
-        &self.fronts
+        self.fronts.all()
     }
 
     fn into_fronts(self: Box<Self>) -> Box<[Front]> {
-        self.fronts
+        self.fronts.into_all()
     }
 
     #[inline]
@@ -250,27 +218,32 @@ impl<P: Placement, T: Table> Reader for CuckooReader<P, T> {
         self.look_up.ask(self, hash)
     }
 
+    #[cold]
+    fn look_closely(&self, hash: KeyHash) -> Closer {
+        let (front, hash) = self.fronts.draw(hash);
+        let homes = self.placement.homes(hash);
+        let seen = front.look();
+        let held = self.table.holds_in(front.words(), homes);
+        front.judge_closely(seen, held, homes.fingerprint.0)
+    }
+
     fn contains_keys(&self, keys: Keys, answers: &mut [bool], unclear: &mut dyn FnMut(usize)) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
-        let mut note = |i: usize, sight, answer: &mut bool| match sight {
-            Sight::Absent => *answer = false,
-            Sight::Present => *answer = true,
-            Sight::Blurred | Sight::Aside => unclear(i),
-        };
         if keys.len() < FEW {
             for (i, answer) in answers.iter_mut().enumerate() {
-                note(i, self.contains(keys.get(i)), answer);
+                match self.contains(keys.get(i)).answer() {
+                    Some(found) => *answer = found,
+                    None => unclear(i),
+                }
             }
             return;
         }
-        let mut rows = [SharedRow::new(), SharedRow::new()];
+        let new = || SharedRow { fronts: [&self.fronts.all()[0]; ROW], homes: Row::default() };
+        let mut rows = [new(), new()];
         self.locate_row(keys, 0, &mut rows[0]);
         if self.in_memory {
-            for i in 0..ROW.min(keys.len()) {
-                self.approach(&rows[0], i);
-            }
+            (0..ROW.min(keys.len())).for_each(|i| self.approach(&rows[0], i));
         }
-        let mut sights = [Sight::Absent; ROW];
         for (number, answers) in answers.chunks_mut(ROW).enumerate() {
             let more = (number + 1) * ROW < keys.len();
             if more {
@@ -278,9 +251,17 @@ impl<P: Placement, T: Table> Reader for CuckooReader<P, T> {
             }
             let (row, next) = (&rows[number % 2], &rows[(number + 1) % 2]);
             let next = Some(next).filter(|_| more && self.in_memory);
-            self.cpu.run(LookUpRow { reader: self, row, next, sights: &mut sights });
-            for (i, (answer, sight)) in answers.iter_mut().zip(sights).enumerate() {
-                note(number * ROW + i, sight, answer);
+            let count = answers.len();
+            let mut again = 0;
+            with_answers(answers, |answers| {
+                again = self.cpu.run(LookUpRow { reader: self, row, next, answers });
+            });
+            while again != 0 {
+                let i = again.trailing_zeros() as usize;
+                again &= again - 1;
+                if i < count {
+                    unclear(number * ROW + i);
+                }
             }
         }
     }

@@ -479,10 +479,9 @@ impl Table for Slots {
         let group = &self.groups[0];
         let content = if BYTES {
             let byte = |place: Place| place.0 * self.stride_bytes;
-            Pair::new(words.load_two_bytes(byte(homes.first), byte(homes.second)))
+            words.load_pair_of_bytes(byte(homes.first), byte(homes.second), vectors)
         } else {
-            let (words, shifts) = words.load_two(self.bit(homes.first), self.bit(homes.second));
-            vectors.shifted(words, shifts)
+            words.load_pair(self.bit(homes.first), self.bit(homes.second), vectors)
         };
         let sought = Pair::both(group.base(homes.fingerprint.0)).plus(Pair::new(group.stamps));
         vectors.some_lane_is_zero(content.xor(sought), group.lanes)

@@ -12,11 +12,26 @@ use super::version::{Seen, Version};
 use crate::bits::shared::Shared;
 use crate::key::KeyHash;
 
-/// What a reader found out without a lock.
+/// What a reader found out without a lock: 1 if a key is present, 0 if it is absent, more if that is not certain. A number,
+/// not an enumeration: whether a key is present cannot be predicted, so no branch may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
-    Absent,
-    Present,
+pub(crate) struct Sight(u8);
+
+impl Sight {
+    /// The key has to be asked for again, or under the lock.
+    pub(crate) const UNCLEAR: Self = Self(2);
+
+    /// Whether the key is present, if that is certain.
+    #[inline(always)]
+    pub(crate) fn answer(self) -> Option<bool> {
+        (self.0 < Self::UNCLEAR.0).then_some(self.0 == 1)
+    }
+}
+
+/// Whether a reader that saw no answer can find one without the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closer {
+    Answer(bool),
     /// A writer was at work in the meantime.
     Blurred,
     /// The table does not have the key, but what is kept outside the table may have it.
@@ -43,7 +58,7 @@ pub(crate) const fn aside_bit(fingerprint: u64) -> u64 {
 
 impl Front {
     pub(crate) fn new(words: Shared, aside: u64) -> Self {
-        Self { version: Version::new(), aside: AtomicU64::new(aside), words }
+        Self { version: Version::new(aside != 0), aside: AtomicU64::new(aside), words }
     }
 
     pub(crate) fn words(&self) -> &Shared {
@@ -64,7 +79,7 @@ impl Front {
         if self.aside.load(Ordering::Relaxed) != aside {
             self.aside.store(aside, Ordering::Relaxed);
         }
-        self.version.end();
+        self.version.end(aside != 0);
     }
 
     #[inline(always)]
@@ -72,22 +87,31 @@ impl Front {
         self.version.look()
     }
 
-    /// What a reader knows that looked at the front, and then found a key in the table or not. The caller has looked
-    /// back ([`Version::look_back`]) after `aside`, the bits that it read in between.
+    /// What a reader knows that looked at the front, then found a key in the table or not, and then looked back
+    /// ([`Version::look_back`]). If something is kept outside the table, this is not clear.
     #[inline(always)]
-    pub(crate) fn judge(&self, seen: Seen, held: bool, aside: u64, fingerprint: u64) -> Sight {
-        if !self.version.is_still(seen) {
-            return Sight::Blurred;
-        }
-        if aside != 0 && !held && aside & aside_bit(fingerprint) != 0 {
-            return Sight::Aside;
-        }
-        if held { Sight::Present } else { Sight::Absent }
+    pub(crate) fn judge(&self, seen: Seen, held: bool) -> Sight {
+        let found = u8::from(held);
+        if self.version.changes(seen) == 0 { Sight(found) } else { Sight::UNCLEAR }
     }
 
+    /// Finds out more, with what is kept outside the table.
+    pub(crate) fn judge_closely(&self, seen: Seen, held: bool, fingerprint: u64) -> Closer {
+        let aside = self.aside.load(Ordering::Relaxed);
+        Version::look_back();
+        if !self.version.is_still(seen) {
+            Closer::Blurred
+        } else if !held && aside & aside_bit(fingerprint) != 0 {
+            Closer::Aside
+        } else {
+            Closer::Answer(held)
+        }
+    }
+
+    /// Returns 0 if [`judge`](Self::judge) would trust the table.
     #[inline(always)]
-    pub(crate) fn aside(&self) -> u64 {
-        self.aside.load(Ordering::Relaxed)
+    pub(crate) fn changes(&self, seen: Seen) -> u64 {
+        self.version.changes(seen)
     }
 }
 
@@ -97,6 +121,9 @@ pub(crate) trait Reader: Send + Sync + fmt::Debug {
     fn into_fronts(self: Box<Self>) -> Box<[Front]>;
 
     fn contains(&self, hash: KeyHash) -> Sight;
+
+    /// Looks up a key that was not clear to see.
+    fn look_closely(&self, hash: KeyHash) -> Closer;
 
     /// Looks up all keys; the slices have equal lengths. Calls `unclear` with the index of every key that has to be
     /// asked again.
@@ -117,7 +144,11 @@ impl Reader for Blind {
     }
 
     fn contains(&self, _: KeyHash) -> Sight {
-        Sight::Aside
+        Sight::UNCLEAR
+    }
+
+    fn look_closely(&self, _: KeyHash) -> Closer {
+        Closer::Aside
     }
 
     fn contains_keys(&self, keys: Keys, _: &mut [bool], unclear: &mut dyn FnMut(usize)) {

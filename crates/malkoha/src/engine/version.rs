@@ -1,7 +1,7 @@
 //! `Version`: tells readers that hold no lock whether what they read is whole.
 //!
 //! ```text
-//!   writer   version + 1 (odd)   |release|   stores ...                  version + 1 (even), released
+//!   writer   version, made odd   |release|   stores ...                  the next even version, released
 //!   reader                       version, acquired   loads ...   |acquire|   version again: the same, and even?
 //! ```
 //!
@@ -14,7 +14,15 @@
 
 use super::atomic::{AtomicU64, Ordering, fence};
 
-/// A number that is odd while a writer makes a change, and different after it.
+/// The bit of a version that is set while a writer makes a change.
+const CHANGING: u64 = 1;
+/// The bit that is set while readers have to look elsewhere too.
+const MARKED: u64 = 2;
+/// What a change adds.
+const STEP: u64 = 4;
+
+/// A number that is odd while a writer makes a change, and different after it. It also has a mark, so that readers learn
+/// with the same look whether there is more to read.
 #[derive(Debug)]
 pub(crate) struct Version(AtomicU64);
 
@@ -23,19 +31,20 @@ pub(crate) struct Version(AtomicU64);
 pub(crate) struct Seen(u64);
 
 impl Version {
-    pub(crate) fn new() -> Self {
-        Self(AtomicU64::new(0))
+    pub(crate) fn new(marked: bool) -> Self {
+        Self(AtomicU64::new(if marked { MARKED } else { 0 }))
     }
 
     /// Begins a change. Only one thread at a time may be between `begin` and `end`: the holder of the writers' lock.
     pub(crate) fn begin(&self) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        self.0.store(self.0.load(Ordering::Relaxed) | CHANGING, Ordering::Relaxed);
         fence(Ordering::Release);
     }
 
-    /// Ends a change.
-    pub(crate) fn end(&self) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+    /// Ends a change, and sets or clears the mark.
+    pub(crate) fn end(&self, marked: bool) {
+        let next = (self.0.load(Ordering::Relaxed) & !(CHANGING | MARKED)).wrapping_add(STEP);
+        self.0.store(if marked { next | MARKED } else { next }, Ordering::Release);
     }
 
     /// Looks at the version before something is read.
@@ -53,7 +62,13 @@ impl Version {
     /// Whether nothing changed since `seen`, so that what was read in between is whole.
     #[inline(always)]
     pub(crate) fn is_still(&self, seen: Seen) -> bool {
-        // One comparison for both: an odd number is never equal to one without its lowest bit.
-        self.0.load(Ordering::Relaxed) == seen.0 & !1
+        // One comparison for both: no number is equal to an odd one without its lowest bit.
+        self.0.load(Ordering::Relaxed) == seen.0 & !CHANGING
+    }
+
+    /// Returns 0 if, in addition, there is no mark.
+    #[inline(always)]
+    pub(crate) fn changes(&self, seen: Seen) -> u64 {
+        self.0.load(Ordering::Relaxed) ^ seen.0 & !(CHANGING | MARKED)
     }
 }

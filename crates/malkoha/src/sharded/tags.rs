@@ -5,7 +5,7 @@ use core::ops::{Deref, DerefMut};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
-use crate::engine::reader::{Blind, Front, Reader, Sight};
+use crate::engine::reader::{Blind, Closer, Front, Reader};
 use crate::engine::rows::Keys;
 use crate::filter::Filter;
 use crate::key::KeyHash;
@@ -79,31 +79,23 @@ impl Tags {
     /// Whether the shard of a key may hold it.
     #[inline]
     pub(super) fn contains(&self, hash: KeyHash) -> bool {
-        match self.reader.contains(hash) {
-            Sight::Present => true,
-            Sight::Absent => false,
-            Sight::Blurred => self.look_again(hash),
-            Sight::Aside => self.ask(hash),
-        }
+        self.reader.contains(hash).answer().unwrap_or_else(|| self.look_closely(hash))
     }
 
-    /// Looks a key up that a writer was in the way of.
+    /// Looks up a key that was not clear to see.
     #[cold]
-    fn look_again(&self, hash: KeyHash) -> bool {
+    fn look_closely(&self, hash: KeyHash) -> bool {
         for _ in 0..MOST_LOOKS {
-            core::hint::spin_loop();
-            match self.reader.contains(hash) {
-                Sight::Present => return true,
-                Sight::Absent => return false,
-                Sight::Blurred => {}
-                Sight::Aside => break,
+            match self.reader.look_closely(hash) {
+                Closer::Answer(answer) => return answer,
+                Closer::Aside => break,
+                Closer::Blurred => core::hint::spin_loop(),
             }
         }
         self.ask(hash)
     }
 
     /// Looks a key up under the lock of its shard.
-    #[cold]
     fn ask(&self, hash: KeyHash) -> bool {
         let (shard, hash) = shard_of(hash, self.len());
         self.read(shard).contains(&hash)
