@@ -14,7 +14,8 @@ use super::words::{ROW, Words, prefetch_line};
 
 /// Words seen as blocks.
 ///
-/// The invariant: there is at least one block, and the words hold all of them. The number of words never changes.
+/// The invariant: there is at least one block, and the words hold all of them. The number of words never changes, and they
+/// are not shared.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockTable {
     blocks: usize,
@@ -33,6 +34,7 @@ impl BlockTable {
             blocks > 0 && blocks <= words.as_chunks::<BLOCK_WORDS>().0.len() as u64,
             "words hold all blocks"
         );
+        assert!(!words.is_shared(), "the words are those of one thread");
         Self { blocks: blocks as usize, words }
     }
 
@@ -47,17 +49,21 @@ impl BlockTable {
     #[inline(always)]
     pub(crate) fn draw_mut(&mut self, fraction: u64) -> &mut [u64; BLOCK_WORDS] {
         let number = draw(fraction, self.blocks);
+        // SAFETY: the words are not shared, by the invariant.
+        let words = unsafe { self.words.unshared_mut() };
         // SAFETY: a draw is below the number of blocks, which is not 0, and there are that many chunks, by the
         // invariant.
-        unsafe { self.words.as_chunks_mut().0.get_unchecked_mut(number) }
+        unsafe { words.as_chunks_mut().0.get_unchecked_mut(number) }
     }
 
     /// Returns the words of all blocks, mutable.
     #[inline(always)]
     #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
     pub(super) fn all_mut(&mut self) -> &mut [[u64; BLOCK_WORDS]] {
+        // SAFETY: the words are not shared, by the invariant.
+        let words = unsafe { self.words.unshared_mut() };
         // SAFETY: there are that many chunks, by the invariant.
-        unsafe { self.words.as_chunks_mut().0.get_unchecked_mut(..self.blocks) }
+        unsafe { words.as_chunks_mut().0.get_unchecked_mut(..self.blocks) }
     }
 
     /// Returns all words, including those beyond the last block.
@@ -68,6 +74,11 @@ impl BlockTable {
     /// Returns the same words, mutable.
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
+    }
+
+    /// Returns the words alone.
+    pub(crate) fn into_words(self) -> Words {
+        self.words
     }
 
     /// Returns the number of bytes allocated.
@@ -125,7 +136,7 @@ impl<'a> Blocks<'a> {
 
 /// Words seen as bits.
 ///
-/// The invariant: the words hold all bits, and there is at least one word. The number of words never changes.
+/// The invariant: the words hold all bits, and there is at least one word. The number of words never changes, and they are not shared.
 #[derive(Clone, Debug)]
 pub(crate) struct BitTable {
     bits: u64,
@@ -140,6 +151,7 @@ impl BitTable {
     /// If there are too few words.
     pub(crate) fn new(words: Words, bits: u64) -> Self {
         assert!(bits.max(1).div_ceil(64) <= words.len() as u64, "words hold all bits");
+        assert!(!words.is_shared(), "the words are those of one thread");
         Self { bits, words }
     }
 
@@ -153,9 +165,11 @@ impl BitTable {
     #[inline(always)]
     pub(crate) fn set(&mut self, fraction: u64) {
         let at = last_draw(fraction, self.bits);
+        // SAFETY: the words are not shared, by the invariant.
+        let words = unsafe { self.words.unshared_mut() };
         // SAFETY: a draw is below the number of bits, or 0 if there are none, and the words hold that many, by the
         // invariant.
-        let word = unsafe { self.words.get_unchecked_mut(word_of(at)) };
+        let word = unsafe { words.get_unchecked_mut(word_of(at)) };
         *word |= 1 << (at % 64);
     }
 
@@ -167,6 +181,11 @@ impl BitTable {
     /// Returns the same words, mutable.
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
+    }
+
+    /// Returns the words alone.
+    pub(crate) fn into_words(self) -> Words {
+        self.words
     }
 
     /// Returns the number of bytes allocated.

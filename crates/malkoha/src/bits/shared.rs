@@ -14,6 +14,7 @@
 use core::fmt;
 use core::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::cpu::Vectors;
 use super::pair::Pair;
@@ -197,3 +198,40 @@ impl fmt::Debug for Shared {
 unsafe impl Send for Shared {}
 // SAFETY: the same.
 unsafe impl Sync for Shared {}
+
+/// Words that several threads read and write, one word at a time.
+#[derive(Debug)]
+pub(crate) struct AtomicWords(Words);
+
+impl AtomicWords {
+    /// Takes words that one thread owns.
+    ///
+    /// # Panics
+    ///
+    /// If they are shared.
+    pub(crate) fn new(mut words: Words) -> Self {
+        // Words that can be borrowed mutably are those of one thread.
+        let _: &mut [u64] = &mut words;
+        Self(words)
+    }
+
+    /// Returns the words to one thread.
+    pub(crate) fn into_words(self) -> Words {
+        self.0
+    }
+
+    /// Returns the words.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> &[AtomicU64] {
+        // SAFETY: the words are aligned and belong to `self`, and nobody reaches them but through these atomics.
+        unsafe {
+            core::slice::from_raw_parts(self.0.first().as_ptr().cast::<AtomicU64>(), self.0.bytes() / 8)
+        }
+    }
+
+    /// Prefetches a word.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, word: usize) {
+        prefetch_line(self.0.first().as_ptr().wrapping_add(word).cast_const().cast());
+    }
+}

@@ -248,6 +248,23 @@ impl Words {
         }
     }
 
+    /// Returns whether other threads may read the words at any time.
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// Returns the words, which are not shared, without a check.
+    ///
+    /// # Safety
+    ///
+    /// The words are not [shared](Self::is_shared).
+    #[inline(always)]
+    pub(super) unsafe fn unshared_mut(&mut self) -> &mut [u64] {
+        debug_assert!(!self.shared && !matches!(self.memory, Memory::File { .. }), "words of one thread");
+        // SAFETY: as in `deref_mut`; the caller guarantees that nobody else reads.
+        unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
+    }
+
     /// Returns the address of the first word.
     pub(super) fn first(&self) -> NonNull<u64> {
         self.first

@@ -10,6 +10,7 @@
 //! A caller that holds a [`CuckooEngine`] or a [`BloomEngine`] can use all of its methods; none fails because the kind
 //! is wrong. (A chain of tables implements both, and is held as the one that its tables are.)
 
+pub(crate) mod atomic_bits;
 mod counters;
 mod fill;
 mod many;
@@ -31,9 +32,11 @@ pub use values::Values;
 
 use core::any::Any;
 
+use crate::bits::Words;
 use crate::bits::shared::Shared;
 use crate::error::{Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
+use atomic_bits::AtomicBits;
 use reader::{Blind, Front, Reader};
 
 /// The outcome of storing a key that should be stored only once.
@@ -188,6 +191,12 @@ pub(crate) trait BloomEngine: Engine {
     fn estimate_keys(&self) -> f64;
     /// Sets the bits that are set in a filter of equal geometry, and adds its number of keys.
     fn merge_bits(&mut self, other: &dyn BloomEngine);
+    /// How shards with the layout of this filter are read and written without locks; `None` for chains.
+    fn atomic_bits(&self) -> Option<Box<dyn AtomicBits>> {
+        None
+    }
+    /// The words of the table, of which there is one unless this is a chain.
+    fn into_words(self: Box<Self>) -> Words;
     fn clone_box(&self) -> Box<dyn BloomEngine>;
 }
 

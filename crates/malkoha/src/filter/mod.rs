@@ -22,6 +22,7 @@ use chain::Chain;
 use crate::bits::Words;
 use crate::bits::shared::Shared;
 use crate::elastic::Elastic;
+use crate::engine::atomic_bits::AtomicBits;
 use crate::engine::reader::{Blind, Front, Reader};
 use crate::engine::{BloomEngine, Counters, CuckooEngine, Engine, Fill, Inserted};
 use crate::error::{Error, Full};
@@ -129,6 +130,18 @@ impl Filter {
     pub(crate) fn elastic_mut(&mut self) -> Option<&mut Elastic> {
         let engine: &mut dyn Any = self.engine_mut();
         engine.downcast_mut()
+    }
+
+    /// The words of a filter of a Bloom kind that is not a chain.
+    ///
+    /// # Panics
+    ///
+    /// If it is another.
+    pub(crate) fn into_words(self) -> Words {
+        match self.body {
+            Body::Bloom(engine) => engine.into_words(),
+            Body::Cuckoo(_) => panic!("a filter of a Bloom kind"),
+        }
     }
 
     /// The filter, which does not grow, with this key format.
@@ -265,6 +278,14 @@ impl Filter {
         match &mut self.body {
             Body::Cuckoo(engine) => engine.share(),
             Body::Bloom(_) => Shared::default(),
+        }
+    }
+
+    /// How shards of this geometry are read and written without locks, if they can be.
+    pub(crate) fn atomic_bits(&self) -> Option<Box<dyn AtomicBits>> {
+        match &self.body {
+            Body::Bloom(engine) => engine.atomic_bits(),
+            Body::Cuckoo(_) => None,
         }
     }
 

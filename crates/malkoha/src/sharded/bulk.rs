@@ -82,7 +82,7 @@ impl Sharded {
     fn all_or_nothing(&mut self, store: impl FnOnce(&mut [Filter]) -> Result<(), Full>) -> Result<(), Full> {
         // Bloom kinds never refuse.
         let restorable = self.geometry.kind().is_bloom() || self.is_empty();
-        let mut filters = self.exclusive();
+        let mut filters = self.shards.exclusive();
         let before = if restorable { Vec::new() } else { filters.to_vec() };
         store(&mut filters).inspect_err(|Full| {
             let mut before = before.into_iter();
@@ -257,7 +257,7 @@ mod tests {
 
         let mut filter = spec.build().unwrap();
         let hasher = filter.hasher;
-        let mut filters = filter.exclusive();
+        let mut filters = filter.shards.exclusive();
         let shards = filters.len();
         let feed_all = |filters: &mut [Filter]| {
             let inserter = Mutex::new(Inserter { set: filters, first: 0, shards, groups: Groups::default() });
@@ -268,6 +268,6 @@ mod tests {
         assert_eq!(feed_all(&mut filters), Ok(()));
         drop(filters);
         assert!(filter == streamed);
-        assert_eq!(feed_all(&mut filter.exclusive()), Err(Full), "there is no room");
+        assert_eq!(feed_all(&mut filter.shards.exclusive()), Err(Full), "there is no room");
     }
 }

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use crate::engine::Inserted;
 use crate::engine::rows::Keys;
+use crate::engine::{CHUNK, Inserted};
 use crate::error::{Error, Full, Refused};
 use crate::filter::{Filter, ask_in_chunks};
 use crate::key::{Key, KeyHash};
 
+use super::shards::Shards;
 use super::{Sharded, shard_of};
 
 /// The number of keys grouped at a time: enough per shard for the filters to prefetch memory, and never so many that
@@ -124,10 +125,21 @@ impl Sharded {
     /// Stores every key of a slice. The error names the keys without room in their shards; all others are
     /// stored.
     pub fn insert_slice<K: Key>(&self, keys: &[K]) -> Result<(), Refused> {
+        let tags = match &self.shards {
+            Shards::Tags(tags) => tags,
+            Shards::Bits(bits) => {
+                let mut hashes = [KeyHash::from_raw(0); CHUNK];
+                for keys in keys.chunks(CHUNK) {
+                    hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = key.key_hash(&self.hasher));
+                    bits.insert_keys(Keys::Hashes(&hashes[..keys.len()]));
+                }
+                return Ok(());
+            }
+        };
         let mut refused = Vec::new();
         self.each_shard(keys, |shard, hashes, indices| {
             let mut full = Vec::new();
-            insert_all(&mut self.shards.write(shard), hashes, |at| full.push(at));
+            insert_all(&mut tags.write(shard), hashes, |at| full.push(at));
             if !full.is_empty() {
                 let indices: Vec<usize> = indices.collect();
                 refused.extend(full.into_iter().map(|at| indices[at]));
@@ -146,9 +158,16 @@ impl Sharded {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn insert_unique_slice<K: Key>(&self, keys: &[K]) -> Vec<Result<Inserted, Full>> {
+        let tags = match &self.shards {
+            Shards::Tags(tags) => tags,
+            Shards::Bits(bits) => {
+                let hashes = keys.iter().map(|key| key.key_hash(&self.hasher));
+                return hashes.map(|hash| Ok(bits.insert_unique(hash))).collect();
+            }
+        };
         let mut answers = vec![Err(Full); keys.len()];
         self.each_shard(keys, |shard, hashes, indices| {
-            let inserted = self.shards.write(shard).insert_unique_slice(hashes);
+            let inserted = tags.write(shard).insert_unique_slice(hashes);
             indices.zip(inserted).for_each(|(at, inserted)| answers[at] = inserted);
         });
         answers
@@ -156,12 +175,11 @@ impl Sharded {
 
     /// Removes one copy of every key of a slice; returns how many there were.
     pub fn remove_slice<K: Key>(&self, keys: &[K]) -> Result<usize, Error> {
-        let kind = self.geometry.kind();
-        let mut removed =
-            if kind.is_bloom() { Err(Error::Unsupported { kind, operation: "remove keys" }) } else { Ok(0) };
+        let tags = self.shards.tags(self.geometry.kind(), "remove keys")?;
+        let mut removed = Ok(0);
         self.each_shard(keys, |shard, hashes, _| {
             if let Ok(sum) = &mut removed {
-                match self.shards.write(shard).remove_slice(hashes) {
+                match tags.write(shard).remove_slice(hashes) {
                     Ok(count) => *sum += count,
                     // A kind that cannot remove has removed nothing.
                     Err(error) => removed = Err(error),
@@ -173,9 +191,10 @@ impl Sharded {
 
     /// Counts the stored copies that look like each key of a slice, in order.
     pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
+        let tags = self.shards.tags(self.geometry.kind(), "count copies")?;
         let mut counts = vec![0; keys.len()];
         let mut outcome = Ok(());
-        self.each_shard(keys, |shard, hashes, indices| match self.shards.read(shard).count_slice(hashes) {
+        self.each_shard(keys, |shard, hashes, indices| match tags.read(shard).count_slice(hashes) {
             Ok(found) => indices.zip(found).for_each(|(at, count)| counts[at] = count),
             Err(error) => outcome = Err(error),
         });

@@ -42,7 +42,7 @@ impl Sharded {
         let others = other.freeze();
         let copies = saturating_sum(others.iter().map(|shard| shard.len()).chain([self.len()]));
         let room = self.geometry.capacity();
-        let mut filters = self.exclusive();
+        let mut filters = self.shards.exclusive();
         let mut before = Vec::with_capacity(others.len());
         for (at, other) in others.iter().enumerate() {
             let filter = &mut filters[at];

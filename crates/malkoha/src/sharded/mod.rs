@@ -16,10 +16,12 @@
 //! because keys are hashed before. The exception is the writer given to [`Sharded::write_to`], which runs under read
 //! locks.
 
+mod bits;
 mod bulk;
 mod geometry;
 mod groups;
 mod merge;
+mod shards;
 mod spec;
 mod tags;
 #[cfg(test)]
@@ -27,13 +29,11 @@ mod tests;
 mod values;
 
 use core::fmt;
-use core::ops::{Deref, DerefMut};
-use std::sync::RwLockReadGuard;
 
 pub use geometry::ShardedGeometry;
 pub use spec::ShardedSpec;
 
-use tags::Tags;
+use shards::{Shards, Shown};
 
 use crate::bits::Words;
 use crate::engine::saturating_sum;
@@ -89,33 +89,7 @@ pub(crate) const MOST_SHARDS: u32 = 4096;
 pub struct Sharded {
     pub(crate) geometry: ShardedGeometry,
     hasher: KeyHasher,
-    shards: Tags,
-}
-
-/// All filters of a [`Sharded`], for a thread that has it to itself. They become shards again when this is dropped.
-struct Exclusive<'a> {
-    shards: &'a mut Tags,
-    filters: Vec<Filter>,
-}
-
-impl Deref for Exclusive<'_> {
-    type Target = [Filter];
-
-    fn deref(&self) -> &[Filter] {
-        &self.filters
-    }
-}
-
-impl DerefMut for Exclusive<'_> {
-    fn deref_mut(&mut self) -> &mut [Filter] {
-        &mut self.filters
-    }
-}
-
-impl Drop for Exclusive<'_> {
-    fn drop(&mut self) {
-        *self.shards = Tags::new(core::mem::take(&mut self.filters));
-    }
+    shards: Shards,
 }
 
 impl Sharded {
@@ -128,14 +102,7 @@ impl Sharded {
     }
 
     pub(crate) fn of(geometry: ShardedGeometry, shards: Vec<Filter>) -> Self {
-        Self { geometry, hasher: KeyHasher::new(geometry.seed()), shards: Tags::new(shards) }
-    }
-
-    /// All filters, for a thread that has them to itself.
-    fn exclusive(&mut self) -> Exclusive<'_> {
-        self.shards.check();
-        let filters = core::mem::replace(&mut self.shards, Tags::new(Vec::new())).into_filters();
-        Exclusive { shards: &mut self.shards, filters }
+        Self { geometry, hasher: KeyHasher::new(geometry.seed()), shards: Shards::new(shards) }
     }
 
     /// The exact numbers of this filter.
@@ -158,8 +125,17 @@ impl Sharded {
 
     /// Stores one copy of a key. If there is no room in its shard, the filter stays as it was, bit for bit.
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), Full> {
-        let (shard, hash) = self.locate(key);
-        self.shards.write(shard).insert(&hash)
+        let hash = key.key_hash(&self.hasher);
+        match &self.shards {
+            Shards::Tags(tags) => {
+                let (shard, hash) = shard_of(hash, tags.len());
+                tags.write(shard).insert(&hash)
+            }
+            Shards::Bits(bits) => {
+                bits.insert(hash);
+                Ok(())
+            }
+        }
     }
 
     /// Stores a key unless the filter already reports it as present. If several threads do so with the same
@@ -174,12 +150,15 @@ impl Sharded {
     /// ```
     pub fn insert_unique<K: Key + ?Sized>(&self, key: &K) -> Result<Inserted, Full> {
         let hash = key.key_hash(&self.hasher);
-        // Keys that are there need no lock.
-        if self.shards.contains(hash) {
-            return Ok(Inserted::Seen);
+        match &self.shards {
+            // Keys that are there need no lock.
+            Shards::Tags(tags) if tags.contains(hash) => Ok(Inserted::Seen),
+            Shards::Tags(tags) => {
+                let (shard, hash) = shard_of(hash, tags.len());
+                tags.write(shard).insert_unique(&hash)
+            }
+            Shards::Bits(bits) => Ok(bits.insert_unique(hash)),
         }
-        let (shard, hash) = shard_of(hash, self.shards.len());
-        self.shards.write(shard).insert_unique(&hash)
     }
 
     /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate.
@@ -194,36 +173,36 @@ impl Sharded {
     /// Removes one copy of a stored key. Returns `false`, and changes nothing, if there is none.
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Error> {
         let (shard, hash) = self.locate(key);
-        self.shards.write(shard).remove(&hash)
+        self.shards.tags(self.geometry.kind(), "remove keys")?.write(shard).remove(&hash)
     }
 
     /// Counts the stored copies that look like this key.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
         let (shard, hash) = self.locate(key);
-        self.shards.read(shard).count(&hash)
+        self.shards.tags(self.geometry.kind(), "count copies")?.read(shard).count(&hash)
     }
 
     /// Removes all keys, one shard after another.
     pub fn clear(&self) {
-        (0..self.shards.len()).for_each(|shard| self.shards.write(shard).clear());
+        (0..self.shards.len()).for_each(|shard| self.shards.clear(shard));
     }
 
     /// The number of copies stored.
     #[must_use]
     pub fn len(&self) -> u64 {
-        saturating_sum((0..self.shards.len()).map(|shard| self.shards.read(shard).len()))
+        saturating_sum((0..self.shards.len()).map(|shard| self.shards.copies(shard)))
     }
 
     /// Whether nothing is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        (0..self.shards.len()).all(|shard| self.shards.read(shard).is_empty())
+        (0..self.shards.len()).all(|shard| self.shards.copies(shard) == 0)
     }
 
     /// Returns statistics of every shard, in order.
     #[must_use]
     pub fn shard_stats(&self) -> Vec<Stats> {
-        (0..self.shards.len()).map(|shard| self.shards.read(shard).stats()).collect()
+        (0..self.shards.len()).map(|shard| self.shards.show(shard).stats()).collect()
     }
 
     /// Returns statistics of the whole filter: sums over the shards, means of loads and rates, the longest of
@@ -243,7 +222,7 @@ impl Sharded {
         let mut counters = Counters::default();
         let mut parts = Vec::with_capacity(self.shards.len());
         for shard in 0..self.shards.len() {
-            let filter = self.shards.read(shard);
+            let filter = self.shards.show(shard);
             counters.add(filter.counters());
             parts.push(filter.stats());
         }
@@ -272,9 +251,10 @@ impl Sharded {
         }
     }
 
-    /// All shards at one moment: these guards keep every writer out.
-    pub(crate) fn freeze(&self) -> Vec<RwLockReadGuard<'_, Filter>> {
-        (0..self.shards.len()).map(|shard| self.shards.read(shard)).collect()
+    /// All shards at one moment: guards that keep every writer out, or copies of the shards of Bloom kinds, which have no
+    /// locks. A copy has all keys whose inserts have returned.
+    pub(crate) fn freeze(&self) -> Vec<Shown<'_>> {
+        (0..self.shards.len()).map(|shard| self.shards.show(shard)).collect()
     }
 }
 
@@ -300,7 +280,7 @@ fn shard_of(hash: KeyHash, shards: usize) -> (usize, KeyHash) {
 /// A copy of all shards as they are at one moment.
 impl Clone for Sharded {
     fn clone(&self) -> Self {
-        let shards = self.freeze().iter().map(|filter| Filter::clone(filter)).collect();
+        let shards = self.freeze().iter().map(|shown| Filter::clone(shown)).collect();
         Self::of(self.geometry, shards)
     }
 }
