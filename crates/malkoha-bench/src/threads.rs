@@ -34,8 +34,8 @@ const SLICE: usize = 4096;
 
 /// A filter that several threads look keys up in.
 enum Contestant {
-    Shared(Filter),
-    Sharded(Sharded),
+    Shared(Box<Filter>),
+    Sharded(Box<Sharded>),
 }
 
 impl Contestant {
@@ -52,10 +52,10 @@ impl Contestant {
             (Self::Shared(filter), "one by one") => count(keys, |key| filter.contains(key)),
             (Self::Sharded(filter), "one by one") => count(keys, |key| filter.contains(key)),
             (Self::Shared(filter), "in slices") => {
-                slices(keys, |keys, out| filter.contains_slice_into(keys, out))
+                slices(keys, |keys, out| filter.contains_slice_into(keys, out));
             }
             (Self::Sharded(filter), "in slices") => {
-                slices(keys, |keys, out| filter.contains_slice_into(keys, out))
+                slices(keys, |keys, out| filter.contains_slice_into(keys, out));
             }
             (Self::Shared(filter), _) => again(keys.len(), hot, |key| filter.contains(key)),
             (Self::Sharded(filter), _) => again(keys.len(), hot, |key| filter.contains(key)),
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<Table, Box<dyn Error>> {
     let (queries, repeats) = (args.queries, args.repeats.max(1));
     let most = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let threads: Vec<usize> =
-        (0..).map(|i| 1 << i).take_while(|threads| *threads < most).chain([most]).collect();
+        (0..16).map(|i| 1 << i).take_while(|threads| *threads < most).chain([most]).collect();
     let keys: Vec<u64> = (0..count).collect();
     // Room for the keys of the mix, which come and go.
     let spec = Spec::new(count + count / 50, args.rate.0).kind(args.kind);
@@ -121,8 +121,10 @@ pub(crate) fn run(args: &ThreadsArgs) -> Result<Table, Box<dyn Error>> {
                 let spec = spec.threads(*threads);
                 let (time, filter) = measure::time(|| {
                     Ok::<_, malkoha::Error>(match shards {
-                        None => Contestant::Shared(spec.build_from(&keys)?),
-                        Some(shards) => Contestant::Sharded(spec.sharded(*shards).build_from(&keys)?),
+                        None => Contestant::Shared(Box::new(spec.build_from(&keys)?)),
+                        Some(shards) => {
+                            Contestant::Sharded(Box::new(spec.sharded(*shards).build_from(&keys)?))
+                        }
                     })
                 });
                 series.push(mega_per_second(keys.len(), time));

@@ -51,14 +51,15 @@ pub(crate) const MOST_SHARDS: u32 = 4096;
 ///
 /// Keys are spread over independent shards by their hashes. Lookups take no locks and write to no shared memory, so any
 /// number of threads look up at the speed of one [`Filter`] that they share. Inserts and removals wait only for changes
-/// of the same shard. Created by [`Spec::sharded`](crate::Spec::sharded).
+/// of the same shard; with Bloom kinds, inserts take no locks either. Created by
+/// [`Spec::sharded`](crate::Spec::sharded).
 ///
 /// # The guarantee
 ///
 /// That of [`Filter`]: every stored key is found until it is removed, as long as `remove` is called only for
 /// stored keys. An operation on one key takes effect at one moment between its call and its return.
 /// Operations on many keys, and [`len`](Self::len), [`stats`](Self::stats) and [`clear`](Self::clear), visit
-/// one shard after another: other threads may act in between.
+/// one shard after another: other threads may act in between. `docs/DESIGN.md`, "Threads", has the details.
 ///
 /// # The price
 ///

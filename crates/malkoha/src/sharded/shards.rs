@@ -88,7 +88,7 @@ impl Shards {
     pub(super) fn show(&self, shard: usize) -> Shown<'_> {
         match self {
             Self::Tags(tags) => Shown::Locked(tags.read(shard)),
-            Self::Bits(bits) => Shown::Copied(bits.copy(shard)),
+            Self::Bits(bits) => Shown::Copied(Box::new(bits.copy(shard))),
         }
     }
 
@@ -105,7 +105,7 @@ impl Shards {
 /// The filter of a shard as it is at one moment: kept so by a lock, or copied.
 pub(crate) enum Shown<'a> {
     Locked(RwLockReadGuard<'a, Filter>),
-    Copied(Filter),
+    Copied(Box<Filter>),
 }
 
 impl Deref for Shown<'_> {
