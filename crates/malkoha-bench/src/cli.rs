@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Scale(ScaleArgs),
     /// Measures what growing costs: memory at every size, and speed beside a planned filter.
     Growth(GrowthArgs),
+    /// Measures what several threads get of one filter: lookups, a mix with changes, and builds.
+    Threads(ThreadsArgs),
     /// Measures saving, opening and mapping, beside a plain copy of the same bytes.
     Store(StoreArgs),
     /// Measures the tables and figures of the papers again, all of them or those named.
@@ -296,6 +298,49 @@ pub(crate) struct GrowthArgs {
     pub(crate) repeats: Option<usize>,
 
     /// A tenth of the keys and fewer turns, unless they are given: a minute, and numbers that are worth little.
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ThreadsArgs {
+    /// The kind of all filters.
+    #[arg(long, default_value = "windowed:2")]
+    pub(crate) kind: malkoha::Kind,
+
+    /// The rate of all filters.
+    #[arg(long, default_value = "0.1%")]
+    pub(crate) rate: Rate,
+
+    /// Keys in each filter [default: 50,000,000].
+    #[arg(long)]
+    pub(crate) keys: Option<u64>,
+
+    /// Numbers of shards.
+    #[arg(long, value_delimiter = ',', default_value = "1,64,1024")]
+    pub(crate) shards: Vec<u32>,
+
+    /// The most threads; powers of two below it are measured too [default: as many as there are cores].
+    #[arg(long)]
+    pub(crate) threads: Option<usize>,
+
+    /// Keys that each thread looks up in one turn.
+    #[arg(long, default_value_t = 1 << 20)]
+    pub(crate) queries: usize,
+
+    /// Pages under the tables.
+    #[arg(long, default_value = "huge")]
+    pub(crate) pages: PageSize,
+
+    /// Turns of lookups and mixes.
+    #[arg(long, default_value_t = 7)]
+    pub(crate) repeats: usize,
+
+    /// Turns of builds.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) builds: usize,
+
+    /// A tenth of the keys, unless their number is given.
     #[arg(long)]
     pub(crate) quick: bool,
 }

@@ -6,6 +6,7 @@
 //! cargo run --release -p malkoha-bench -- rates --sizes l2
 //! cargo run --release -p malkoha-bench -- scale
 //! cargo run --release -p malkoha-bench -- growth --quick
+//! cargo run --release -p malkoha-bench -- threads --quick
 //! cargo run --release -p malkoha-bench -- store
 //! ```
 
@@ -29,6 +30,7 @@ mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod typed;
 mod wish;
 
@@ -66,6 +68,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         Command::Growth(args) => {
             let recorded = growth::run(&args)?;
             (tables::growth::tables(&Record::of(&recorded, &origin)?), recorded)
+        }
+        Command::Threads(args) => {
+            let recorded = threads::run(&args)?;
+            (tables::threads::tables(&Record::of(&recorded, &origin)?), recorded)
         }
         Command::Tables(_) | Command::All(_) => unreachable!("dealt with above"),
         Command::Store(args) => alike(store::run(&args)?),

@@ -35,6 +35,7 @@ mod sharded_files;
 mod sharded_sizes;
 mod space;
 mod store;
+mod threads;
 mod values;
 mod values_kept;
 

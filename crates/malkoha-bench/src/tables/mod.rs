@@ -4,6 +4,7 @@ mod counting;
 pub(crate) mod growth;
 pub(crate) mod rates;
 mod speed;
+pub(crate) mod threads;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -74,6 +75,9 @@ pub(crate) fn documents(folders: &Folders) -> Result<Vec<Document>, Box<dyn Erro
     let (chapter, figures) = growth::chapter(folders)?;
     text.push_str(&chapter);
     documents.extend(figures);
+    let (chapter, figures) = threads::chapter(folders)?;
+    text.push_str(&chapter);
+    documents.extend(figures);
     text.push_str(&counting::chapter()?);
     for paper in Paper::ALL {
         let exhibits: Vec<_> =
@@ -121,8 +125,8 @@ from the records in `crates/malkoha-bench/records`, and CI fails if it does not 
 machine, the commit, the compiler and the command of its run; the commands below repeat the measurements.
 Machines differ, and the same machine varies from minute to minute, so only ratios within one run count.
 
-The goals and the speed come first, then what a rate costs, then what growth costs, then a comparison with filters that
-count, then the tables and figures of the papers, and finally how cost grows with the number of keys.
+The goals and the speed come first, then what a rate costs, then what growth costs, then what several threads get of one
+filter, then a comparison with filters that count, then the tables and figures of the papers, and finally how cost grows with the number of keys.
 
 ";
 

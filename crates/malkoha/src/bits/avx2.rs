@@ -21,6 +21,8 @@ use super::lanes::Lanes;
 use super::pair::Pair;
 use super::prefix_table::Approach;
 use super::prefixes::{NARROW_BITS, second_half};
+#[cfg(not(malkoha_bytes))]
+use super::shared;
 
 /// Proof that the CPU has AVX2, BMI1, BMI2 and POPCNT: only `detect` makes one.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +43,10 @@ impl Avx2 {
         unsafe { compiled(work, self) }
     }
 
-    pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
+    pub(super) fn choose<T, A, Q: Question<T, A>>(self) -> Chosen<T, A> {
         let Self(()) = self;
         // SAFETY: the CPU has all features of `ask`, as `self` proves.
-        unsafe { Chosen::new(ask::<T, Q>) }
+        unsafe { Chosen::new(ask::<T, A, Q>) }
     }
 }
 
@@ -54,7 +56,7 @@ fn compiled<W: Work>(work: W, avx2: Avx2) -> W::Output {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-fn ask<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
+fn ask<T, A, Q: Question<T, A>>(of: &T, hash: KeyHash) -> A {
     // The caller has these features, so the proof may be made here.
     Q::ask(of, hash, Avx2(()))
 }
@@ -67,6 +69,22 @@ impl Vectors for Avx2 {
     fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {
         // SAFETY: the CPU has AVX2, as `self` proves.
         unsafe { shifted(words, by) }
+    }
+
+    #[inline(always)]
+    #[cfg(not(malkoha_bytes))]
+    unsafe fn read_two(self, from: *const u8, bytes: [usize; 2]) -> Pair {
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; the CPU has AVX2, as `self` proves.
+        unsafe { shared::read_pair(from, bytes) }
+    }
+
+    #[inline(always)]
+    #[cfg(not(malkoha_bytes))]
+    unsafe fn read_two_shifted(self, from: *const u8, bytes: [usize; 2], by: [u64; 2]) -> Pair {
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; the CPU has AVX2, as `self` proves.
+        let pair = unsafe { shared::read_pair(from, bytes) };
+        // SAFETY: the CPU has AVX2, as `self` proves.
+        unsafe { shifted_pair(pair, by) }
     }
 
     #[inline(always)]
@@ -160,7 +178,13 @@ fn bits_of_words(bits: u64) -> [__m256i; 2] {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn shifted(words: [u64; 2], by: [u64; 2]) -> Pair {
-    Pair(_mm_srlv_epi64(Pair::new(words).0, Pair::new(by).0))
+    shifted_pair(Pair::new(words), by)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn shifted_pair(words: Pair, by: [u64; 2]) -> Pair {
+    Pair(_mm_srlv_epi64(words.0, Pair::new(by).0))
 }
 
 #[inline]

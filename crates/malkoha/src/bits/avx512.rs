@@ -22,7 +22,7 @@ use core::arch::x86_64::{
 use crate::key::KeyHash;
 use crate::key::draw::Narrow;
 
-use super::avx2::{shifted, some_lane_is_zero};
+use super::avx2::{shifted, shifted_pair, some_lane_is_zero};
 use super::block::{BLOCK_WORDS, Block};
 use super::chosen::{Chosen, Question};
 use super::cpu::{Vectors, Work};
@@ -33,6 +33,8 @@ use super::lanes::Lanes;
 use super::pair::Pair;
 use super::prefix_table::{Approach, OFFSET_BITS, SECOND_SIDE};
 use super::prefixes::{HALF_WINDOW, NARROW_BITS, second_half};
+#[cfg(not(malkoha_bytes))]
+use super::shared;
 use super::words::SURE_BITS;
 
 /// Proof that the CPU has the features `compiled` is compiled for: only `detect` makes one.
@@ -62,10 +64,10 @@ impl Avx512 {
         unsafe { compiled(work, self) }
     }
 
-    pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
+    pub(super) fn choose<T, A, Q: Question<T, A>>(self) -> Chosen<T, A> {
         let Self(()) = self;
         // SAFETY: the CPU has all features of `ask`, as `self` proves.
-        unsafe { Chosen::new(ask::<T, Q>) }
+        unsafe { Chosen::new(ask::<T, A, Q>) }
     }
 
     /// Returns whether the block that a fraction draws has the bit in each word that the draw after the fraction
@@ -175,7 +177,7 @@ fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt")]
-fn ask<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
+fn ask<T, A, Q: Question<T, A>>(of: &T, hash: KeyHash) -> A {
     // The caller has these features, so the proof may be made here.
     Q::ask(of, hash, Avx512(()))
 }
@@ -363,6 +365,22 @@ impl Vectors for Avx512 {
     fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair {
         // SAFETY: AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
         unsafe { shifted(words, by) }
+    }
+
+    #[inline(always)]
+    #[cfg(not(malkoha_bytes))]
+    unsafe fn read_two(self, from: *const u8, bytes: [usize; 2]) -> Pair {
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        unsafe { shared::read_pair(from, bytes) }
+    }
+
+    #[inline(always)]
+    #[cfg(not(malkoha_bytes))]
+    unsafe fn read_two_shifted(self, from: *const u8, bytes: [usize; 2], by: [u64; 2]) -> Pair {
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        let pair = unsafe { shared::read_pair(from, bytes) };
+        // SAFETY: AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        unsafe { shifted_pair(pair, by) }
     }
 
     #[inline(always)]

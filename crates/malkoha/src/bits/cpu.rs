@@ -3,6 +3,7 @@
 //! A [`Work`] is written once, over a [`Vectors`] that it is given. Where the compiler vectorises plain loops by
 //! itself, nothing else is needed; where it does not, `Vectors` has a method, in portable code and in intrinsics. All
 //! versions give the same results, and tests compare them.
+#![expect(unsafe_code, reason = "reads of shared words, which the caller answers for")]
 
 use crate::key::KeyHash;
 use crate::key::draw::{Multiply, Whole};
@@ -13,6 +14,7 @@ use super::drawn::{BlockTable, Blocks, NarrowBits, fold};
 use super::lanes::Lanes;
 use super::pair::Pair;
 use super::prefix_table::Approach;
+use super::shared;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -23,6 +25,28 @@ pub trait Vectors: Copy {
 
     /// Shifts two words down, each by fewer than 64 bits.
     fn shifted(self, words: [u64; 2], by: [u64; 2]) -> Pair;
+
+    /// Reads two words, at these bytes from an address, by [`shared::read`](super::shared::read).
+    ///
+    /// # Safety
+    ///
+    /// That of [`shared::read`](super::shared::read), for both words.
+    #[inline(always)]
+    unsafe fn read_two(self, from: *const u8, bytes: [usize; 2]) -> Pair {
+        // SAFETY: the obligation is that of the caller.
+        Pair::new(unsafe { shared::read_two(from, bytes) })
+    }
+
+    /// Does the same, and shifts the words down, each by fewer than 64 bits.
+    ///
+    /// # Safety
+    ///
+    /// That of [`read_two`](Self::read_two).
+    #[inline(always)]
+    unsafe fn read_two_shifted(self, from: *const u8, bytes: [usize; 2], by: [u64; 2]) -> Pair {
+        // SAFETY: the obligation is that of the caller.
+        self.shifted(unsafe { shared::read_two(from, bytes) }, by)
+    }
 
     /// Returns whether a lane of either word is zero.
     fn some_lane_is_zero(self, pair: Pair, lanes: Lanes) -> bool;
@@ -221,18 +245,23 @@ impl Cpu {
 
     /// Returns the function that answers a question on this CPU.
     pub(crate) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
+        self.choose_for::<T, bool, Q>()
+    }
+
+    /// Does the same for a question with another answer than yes or no.
+    pub(crate) fn choose_for<T, A, Q: Question<T, A>>(self) -> Chosen<T, A> {
         #[cfg(target_arch = "x86_64")]
         {
             if Q::WIDE
                 && let Some(avx512) = self.avx512
             {
-                return avx512.choose::<T, Q>();
+                return avx512.choose::<T, A, Q>();
             }
             if let Some(avx2) = self.avx2 {
-                return avx2.choose::<T, Q>();
+                return avx2.choose::<T, A, Q>();
             }
         }
-        Chosen::any(ask_portably::<T, Q>)
+        Chosen::any(ask_portably::<T, A, Q>)
     }
 
     /// Runs the version of `work` for this CPU.
@@ -260,7 +289,7 @@ impl Cpu {
 }
 
 /// Answers a question in portable code.
-fn ask_portably<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
+fn ask_portably<T, A, Q: Question<T, A>>(of: &T, hash: KeyHash) -> A {
     Q::ask(of, hash, Portable)
 }
 

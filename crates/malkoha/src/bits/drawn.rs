@@ -6,14 +6,16 @@
 //! for the panic.
 #![expect(unsafe_code, reason = "what was drawn lies inside, and need not be checked")]
 
-use crate::key::draw::last_draw;
+use crate::key::KeyHash;
+use crate::key::draw::{Multiply, Whole, last_draw};
 
 use super::block::{BLOCK_BITS, BLOCK_WORDS, Block};
-use super::words::{Words, prefetch_line};
+use super::words::{ROW, Words, prefetch_line};
 
 /// Words seen as blocks.
 ///
-/// The invariant: there is at least one block, and the words hold all of them. The number of words never changes.
+/// The invariant: there is at least one block, and the words hold all of them. The number of words never changes, and they
+/// are not shared.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockTable {
     blocks: usize,
@@ -32,6 +34,7 @@ impl BlockTable {
             blocks > 0 && blocks <= words.as_chunks::<BLOCK_WORDS>().0.len() as u64,
             "words hold all blocks"
         );
+        assert!(!words.is_shared(), "the words are those of one thread");
         Self { blocks: blocks as usize, words }
     }
 
@@ -46,17 +49,21 @@ impl BlockTable {
     #[inline(always)]
     pub(crate) fn draw_mut(&mut self, fraction: u64) -> &mut [u64; BLOCK_WORDS] {
         let number = draw(fraction, self.blocks);
+        // SAFETY: the words are not shared, by the invariant.
+        let words = unsafe { self.words.unshared_mut() };
         // SAFETY: a draw is below the number of blocks, which is not 0, and there are that many chunks, by the
         // invariant.
-        unsafe { self.words.as_chunks_mut().0.get_unchecked_mut(number) }
+        unsafe { words.as_chunks_mut().0.get_unchecked_mut(number) }
     }
 
     /// Returns the words of all blocks, mutable.
     #[inline(always)]
     #[cfg(all(target_arch = "x86_64", not(target_feature = "avx512f")))]
     pub(super) fn all_mut(&mut self) -> &mut [[u64; BLOCK_WORDS]] {
+        // SAFETY: the words are not shared, by the invariant.
+        let words = unsafe { self.words.unshared_mut() };
         // SAFETY: there are that many chunks, by the invariant.
-        unsafe { self.words.as_chunks_mut().0.get_unchecked_mut(..self.blocks) }
+        unsafe { words.as_chunks_mut().0.get_unchecked_mut(..self.blocks) }
     }
 
     /// Returns all words, including those beyond the last block.
@@ -67,6 +74,11 @@ impl BlockTable {
     /// Returns the same words, mutable.
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
+    }
+
+    /// Returns the words alone.
+    pub(crate) fn into_words(self) -> Words {
+        self.words
     }
 
     /// Returns the number of bytes allocated.
@@ -124,7 +136,7 @@ impl<'a> Blocks<'a> {
 
 /// Words seen as bits.
 ///
-/// The invariant: the words hold all bits, and there is at least one word. The number of words never changes.
+/// The invariant: the words hold all bits, and there is at least one word. The number of words never changes, and they are not shared.
 #[derive(Clone, Debug)]
 pub(crate) struct BitTable {
     bits: u64,
@@ -139,6 +151,7 @@ impl BitTable {
     /// If there are too few words.
     pub(crate) fn new(words: Words, bits: u64) -> Self {
         assert!(bits.max(1).div_ceil(64) <= words.len() as u64, "words hold all bits");
+        assert!(!words.is_shared(), "the words are those of one thread");
         Self { bits, words }
     }
 
@@ -152,9 +165,11 @@ impl BitTable {
     #[inline(always)]
     pub(crate) fn set(&mut self, fraction: u64) {
         let at = last_draw(fraction, self.bits);
+        // SAFETY: the words are not shared, by the invariant.
+        let words = unsafe { self.words.unshared_mut() };
         // SAFETY: a draw is below the number of bits, or 0 if there are none, and the words hold that many, by the
         // invariant.
-        let word = unsafe { self.words.get_unchecked_mut(word_of(at)) };
+        let word = unsafe { words.get_unchecked_mut(word_of(at)) };
         *word |= 1 << (at % 64);
     }
 
@@ -166,6 +181,11 @@ impl BitTable {
     /// Returns the same words, mutable.
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
+    }
+
+    /// Returns the words alone.
+    pub(crate) fn into_words(self) -> Words {
+        self.words
     }
 
     /// Returns the number of bytes allocated.
@@ -243,6 +263,55 @@ const fn word_of(at: u64) -> usize {
     (at / 64) as usize
 }
 
+/// A list from which fractions draw items: there is at least one. The list never changes its length.
+#[derive(Debug)]
+pub(crate) struct Choices<T>(Box<[T]>);
+
+impl<T> Choices<T> {
+    /// # Panics
+    ///
+    /// If there are no items.
+    pub(crate) fn new(items: Box<[T]>) -> Self {
+        assert!(!items.is_empty(), "there is something to draw");
+        Self(items)
+    }
+
+    pub(crate) fn all(&self) -> &[T] {
+        &self.0
+    }
+
+    pub(crate) fn into_all(self) -> Box<[T]> {
+        self.0
+    }
+
+    /// Returns the item that a hash draws, and the rest of the hash.
+    #[inline(always)]
+    pub(crate) fn draw(&self, hash: KeyHash) -> (&T, KeyHash) {
+        let (item, rest) = self.draw_by::<Whole>(hash);
+        // SAFETY: it points to an item of the list, as `draw_by` says.
+        (unsafe { &*item }, rest)
+    }
+
+    /// Does the same for a row of hashes, in draws by `M`.
+    #[inline(always)]
+    pub(crate) fn draw_row<'a, M: Multiply>(&'a self, hashes: &mut [KeyHash; ROW], items: &mut [&'a T; ROW]) {
+        for (item, hash) in items.iter_mut().zip(hashes) {
+            let (drawn, rest) = self.draw_by::<M>(*hash);
+            // SAFETY: it points to an item of the list, as `draw_by` says.
+            (*item, *hash) = (unsafe { &*drawn }, rest);
+        }
+    }
+
+    /// Returns the address of the item that a hash draws, and the rest of the hash.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "below the length of the list")]
+    fn draw_by<M: Multiply>(&self, hash: KeyHash) -> (*const T, KeyHash) {
+        let (number, rest) = M::draw(hash.to_raw(), self.0.len() as u64);
+        // SAFETY: a draw is below the number of choices, which is not 0.
+        (unsafe { self.0.as_ptr().add(number as usize) }, KeyHash::from_raw(rest))
+    }
+}
+
 /// The step of the counter that words are drawn from.
 pub(crate) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -313,6 +382,25 @@ mod tests {
                 table.bits().prefetch(fraction);
             }
             assert!(table.words()[bits.div_ceil(64).max(1) as usize..].iter().all(|word| *word == 0));
+        }
+    }
+
+    #[test]
+    fn choices_are_drawn_like_numbers() {
+        for count in [1, 2, 3, 64, 1000] {
+            let choices = Choices::new((0..count).collect());
+            assert!(choices.all().iter().copied().eq(0..count));
+            let mut hashes = [KeyHash::from_raw(0); ROW];
+            for (hash, fraction) in hashes.iter_mut().zip(fractions()) {
+                *hash = KeyHash::from_raw(fraction);
+            }
+            let (mut rests, mut items) = (hashes, [&0; ROW]);
+            choices.draw_row::<Whole>(&mut rests, &mut items);
+            for (i, hash) in hashes.into_iter().enumerate() {
+                let (number, rest) = crate::key::draw::draw(hash.to_raw(), count);
+                assert_eq!((*items[i], rests[i].to_raw()), (number, rest));
+                assert_eq!(choices.draw(hash), (&number, KeyHash::from_raw(rest)));
+            }
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) mod naive;
 pub(crate) mod pair;
 pub(crate) mod prefix_table;
 pub(crate) mod prefixes;
+pub(crate) mod shared;
+pub(crate) mod source;
 pub(crate) mod words;
 
 pub(crate) use block::{BLOCK_BITS, BLOCK_WORDS, Block, WORD_BITS, WORDS};

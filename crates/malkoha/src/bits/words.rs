@@ -25,6 +25,8 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 use crate::error::Error;
 
 use super::arena::{self, Block, PAGE_BYTES};
+use super::shared::{self, Shared};
+use super::source::Source;
 
 /// Bytes per cache line, and the alignment of every table.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -39,7 +41,7 @@ const HEAP: bool = cfg!(feature = "heap");
 const SPARE: u64 = 2;
 
 /// Bytes of one load.
-const LOAD_BYTES: usize = 8;
+pub(super) const LOAD_BYTES: usize = 8;
 
 /// The widest field that one load always holds, at whichever bit of its first byte the field begins.
 pub(crate) const SURE_BITS: u32 = 57;
@@ -57,6 +59,8 @@ pub struct Words {
     /// The bytes at which a load of 8 bytes may begin, counted from the first.
     loads: usize,
     memory: Memory,
+    /// Other threads may read the words at any time (`shared.rs`).
+    shared: bool,
 }
 
 /// How the memory is freed. (Boxes keep this small: a filter that grows has many tables.)
@@ -93,7 +97,9 @@ impl Words {
         let bytes = Self::bytes_for(bits);
         usize::try_from(bytes)
             .ok()
-            .and_then(|size| if HEAP || size < 2 * PAGE_BYTES { Self::on_heap(size) } else { Self::mapped(size) })
+            .and_then(
+                |size| if HEAP || size < 2 * PAGE_BYTES { Self::on_heap(size) } else { Self::mapped(size) },
+            )
             .ok_or(Error::Allocation { bytes })
     }
 
@@ -112,7 +118,7 @@ impl Words {
 
     /// Makes a buffer of the `len` words from `first` on, which are readable as long as `memory` lives.
     fn new(first: NonNull<u64>, len: usize, memory: Memory) -> Self {
-        Self { first, loads: (8 * len).saturating_sub(LOAD_BYTES - 1), memory }
+        Self { first, loads: (8 * len).saturating_sub(LOAD_BYTES - 1), memory, shared: false }
     }
 
     fn on_heap(size: usize) -> Option<Self> {
@@ -164,7 +170,9 @@ impl Words {
                 assert!(begin <= end && end <= whole.count(), "cuts ascend inside the buffer");
                 // SAFETY: `begin` is at most the length of the buffer.
                 let first = unsafe { whole.first.add(begin) };
-                Self::new(first, end - begin, Memory::Part { whole: Arc::clone(&whole) })
+                let mut part = Self::new(first, end - begin, Memory::Part { whole: Arc::clone(&whole) });
+                part.shared = whole.shared;
+                part
             })
             .collect()
     }
@@ -197,62 +205,83 @@ impl Words {
         self.count() * 8
     }
 
-    /// Returns the bits from bit `at` on, lowest first, to the end of the 8 bytes that begin with the byte of that
-    /// bit: 64 bits if `at` is the first bit of a byte, and at least [`SURE_BITS`].
-    ///
-    /// # Panics
-    ///
-    /// If the bit is beyond the end of the buffer.
+    /// Does [`Source::load`].
     #[inline(always)]
     pub(crate) fn load(&self, at: u64) -> u64 {
-        let (word, shift) = self.load_one(at);
-        word >> shift
+        Source::load(self, at)
     }
 
-    /// Does [`load`](Self::load) without the shift: returns the loaded word and the distance to shift it down.
+    /// Does [`Source::load_one`].
     #[inline(always)]
     pub(crate) fn load_one(&self, at: u64) -> (u64, u64) {
-        if cfg!(target_endian = "big") {
-            return (self.load_words(at), 0);
-        }
-        let (byte, shift) = split::<8>(at);
-        assert!(byte < self.loads, "a field begins inside the buffer");
-        // SAFETY: `byte` is below `self.loads`, as asserted.
-        (unsafe { self.bytes_at(byte) }, u64::from(shift))
+        Source::load_one(self, at)
     }
 
-    /// Does the same for two fields.
+    /// Does [`Source::load_two`].
     #[inline(always)]
     pub(crate) fn load_two(&self, first: u64, second: u64) -> ([u64; 2], [u64; 2]) {
-        if cfg!(target_endian = "big") {
-            return ([self.load_words(first), self.load_words(second)], [0, 0]);
-        }
-        let ((first, first_shift), (second, second_shift)) = (split::<8>(first), split::<8>(second));
-        (self.load_two_at(first, second), [u64::from(first_shift), u64::from(second_shift)])
+        Source::load_two(self, first, second)
     }
 
-    /// Returns the 64 bits from each of two bytes on.
+    /// Does [`Source::read`].
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: held against the end before")]
-    pub(crate) fn load_two_bytes(&self, first: u64, second: u64) -> [u64; 2] {
-        if cfg!(target_endian = "big") {
-            return [self.load_words(8 * first), self.load_words(8 * second)];
-        }
-        if cfg!(not(target_pointer_width = "64")) {
-            assert!(usize::try_from(first.max(second)).is_ok(), "fields begin inside the buffer");
-        }
-        self.load_two_at(first as usize, second as usize)
+    pub(crate) fn read(&self, at: u64, width: u32) -> u64 {
+        Source::read(self, at, width)
     }
 
+    /// Lets other threads read the words at any time: returns the way to do so. From now on the words are written by
+    /// field, or all at once by [`clear`](Self::clear).
+    pub(crate) fn share(&mut self) -> Shared {
+        let memory = core::mem::replace(&mut self.memory, Memory::Nobody);
+        let mut whole = Self::new(self.first, self.count(), memory);
+        whole.shared = true;
+        let whole = Arc::new(whole);
+        self.memory = Memory::Part { whole: Arc::clone(&whole) };
+        self.shared = true;
+        Shared::new(whole)
+    }
+
+    /// Takes back what [`share`](Self::share) gave away. The words are those of one thread again.
+    pub(crate) fn take_back(&mut self, shared: Shared) {
+        drop(shared);
+        let Memory::Part { whole } = core::mem::replace(&mut self.memory, Memory::Nobody) else {
+            panic!("only shared words are taken back")
+        };
+        let mut whole = Arc::into_inner(whole).expect("what was given away has come back");
+        self.memory = core::mem::replace(&mut whole.memory, Memory::Nobody);
+        self.shared = false;
+    }
+
+    /// Sets all words to zero.
+    pub(crate) fn clear(&mut self) {
+        if !self.shared {
+            return self.fill(0);
+        }
+        for word in 0..self.count() {
+            self.put_word(word, 0);
+        }
+    }
+
+    /// Returns whether other threads may read the words at any time.
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// Returns the words, which are not shared, without a check.
+    ///
+    /// # Safety
+    ///
+    /// The words are not [shared](Self::is_shared).
     #[inline(always)]
-    fn load_two_at(&self, first: usize, second: usize) -> [u64; 2] {
-        // Two branches that are never taken cost less than finding the larger of the two.
-        assert!(first < self.loads && second < self.loads, "fields begin inside the buffer");
-        // SAFETY: `first` is below `self.loads`, as asserted.
-        let first = unsafe { self.bytes_at(first) };
-        // SAFETY: so is `second`.
-        let second = unsafe { self.bytes_at(second) };
-        [first, second]
+    pub(super) unsafe fn unshared_mut(&mut self) -> &mut [u64] {
+        debug_assert!(!self.shared && !matches!(self.memory, Memory::File { .. }), "words of one thread");
+        // SAFETY: as in `deref_mut`; the caller guarantees that nobody else reads.
+        unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.count()) }
+    }
+
+    /// Returns the address of the first word.
+    pub(super) fn first(&self) -> NonNull<u64> {
+        self.first
     }
 
     /// Does [`load`](Self::load) for a row of bits. A plain loop without a branch: on a CPU with the instructions, it
@@ -269,23 +298,9 @@ impl Words {
         for (field, at) in fields.iter_mut().zip(at) {
             let (byte, shift) = split::<8>(*at);
             // SAFETY: the last `byte` is below `self.loads`, as asserted.
-            *field = unsafe { self.bytes_at(byte) >> shift };
+            *field = unsafe { self.bytes_at(byte) } >> shift;
         }
         fields
-    }
-
-    /// Reads the bytes from `byte` on as a little-endian number.
-    ///
-    /// # Safety
-    ///
-    /// `byte` is below `self.loads`.
-    #[inline(always)]
-    unsafe fn bytes_at(&self, byte: usize) -> u64 {
-        // SAFETY: below `self.loads` is inside the buffer.
-        let from = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
-        // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are readable; an array of bytes needs no
-        // alignment.
-        u64::from_le_bytes(unsafe { from.cast::<[u8; LOAD_BYTES]>().read() })
     }
 
     /// Replaces the bits in `mask`, of those that [`load`](Self::load) returns, by `bits`. Neither has bits beyond
@@ -319,7 +334,7 @@ impl Words {
         unsafe { self.put_bytes_at(byte, word) };
     }
 
-    /// Writes a little-endian number to the bytes from `byte` on.
+    /// Writes a little-endian number to the 8 bytes from `byte` on.
     ///
     /// # Safety
     ///
@@ -329,21 +344,24 @@ impl Words {
         debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
         // SAFETY: below `self.loads` is inside the buffer.
         let to = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
-        // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are writable, and `&mut self` is exclusive; an array
-        // of bytes needs no alignment. Buffers in files are never reached by `&mut`, as in `deref_mut`.
-        unsafe { to.cast::<[u8; LOAD_BYTES]>().write(number.to_le_bytes()) };
+        // Where it takes no more time, all words are written as shared ones are.
+        if shared::IS_ONE_INSTRUCTION || self.shared {
+            // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are writable, and nobody else writes to them,
+            // because `self` is borrowed mutably. Others read shared words by `shared::read`. Buffers in files are
+            // never reached by `&mut`, as in `deref_mut`.
+            unsafe { shared::write(to, number) };
+        } else {
+            // SAFETY: as above, and nobody else reads; an array of bytes needs no alignment.
+            unsafe { to.cast::<[u8; LOAD_BYTES]>().write(number.to_le_bytes()) };
+        }
     }
 
-    /// Reads the `width` bits (1 to 64) that begin at bit `at`.
-    ///
-    /// # Panics
-    ///
-    /// If the field begins beyond the end of the buffer.
-    #[inline(always)]
-    pub(crate) fn read(&self, at: u64, width: u32) -> u64 {
-        debug_assert!((1..=64).contains(&width), "a field is 1 to 64 bits wide");
-        let bits = if width <= SURE_BITS { self.load(at) } else { self.load_words(at) };
-        bits & mask(width)
+    /// Writes a whole word.
+    fn put_word(&mut self, index: usize, word: u64) {
+        let byte = index * LOAD_BYTES;
+        assert!(byte < self.loads, "a word is inside the buffer");
+        // SAFETY: `byte` is below `self.loads`, as asserted.
+        unsafe { self.put_bytes_at(byte, word.to_le()) };
     }
 
     /// Writes the low `width` bits (1 to 64) of `value` at bit `at`.
@@ -357,21 +375,13 @@ impl Words {
         }
     }
 
-    /// Returns the 64 bits from bit `at` on, by whole words: for fields wider than one load, and for big-endian
-    /// machines.
-    fn load_words(&self, at: u64) -> u64 {
-        let (word, shift) = split::<64>(at);
-        // The second shift is split in two because a shift by 64 is not defined.
-        self[word] >> shift | (self[word + 1] << 1) << (63 - shift)
-    }
-
     /// Replaces the bits in `mask`, of the 64 bits from bit `at` on, by `bits`, by whole words.
     fn store_words(&mut self, at: u64, mask: u64, bits: u64) {
         let (word, shift) = split::<64>(at);
-        self[word] = (self[word] & !(mask << shift)) | (bits << shift);
+        self.put_word(word, (self[word] & !(mask << shift)) | (bits << shift));
         let above = |bits: u64| (bits >> 1) >> (63 - shift);
         if above(mask) != 0 {
-            self[word + 1] = (self[word + 1] & !above(mask)) | above(bits);
+            self.put_word(word + 1, (self[word + 1] & !above(mask)) | above(bits));
         }
     }
 
@@ -382,12 +392,32 @@ impl Words {
         &self[(bits.start / 64) as usize..(bits.end / 64) as usize]
     }
 
-    /// Prefetches the cache line that holds bit `at`. Only a hint; never faults.
-    ///
+    /// Does [`Source::prefetch`].
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, at: u64) {
+        Source::prefetch(self, at);
+    }
+}
+
+impl Source for Words {
+    #[inline(always)]
+    fn loads(&self) -> usize {
+        self.loads
+    }
+
+    #[inline(always)]
+    unsafe fn bytes_at(&self, byte: usize) -> u64 {
+        // SAFETY: below `self.loads` is inside the buffer.
+        let from = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
+        // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are readable, and nobody writes to them while `self` is
+        // borrowed; an array of bytes needs no alignment.
+        u64::from_le_bytes(unsafe { from.cast::<[u8; LOAD_BYTES]>().read() })
+    }
+
     /// It goes to the second-level cache, which can wait for more lines at a time than the first level: twice as many
     /// on the machine where this was measured.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, at: u64) {
+    fn prefetch(&self, at: u64) {
         let (word, _) = split::<64>(at);
         prefetch_line(self.first.as_ptr().wrapping_add(word).cast_const().cast());
     }
@@ -436,7 +466,7 @@ pub(super) fn prefetch_line(address: *const i8) {
 /// Returns the index of the unit of `BITS` bits that holds bit `at`, and the bit within it.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "32-bit targets: what was allocated can be counted")]
-const fn split<const BITS: u64>(at: u64) -> (usize, u32) {
+pub(super) const fn split<const BITS: u64>(at: u64) -> (usize, u32) {
     ((at / BITS) as usize, (at % BITS) as u32)
 }
 
@@ -461,6 +491,7 @@ impl DerefMut for Words {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u64] {
         debug_assert!(!matches!(self.memory, Memory::File { .. }), "a mapped file is only read");
+        assert!(!self.shared, "shared words are written by field");
         // SAFETY: as in `deref`, and `&mut self` makes this the only reference. Buffers in files, which must not be
         // written to, are never reached by `&mut`: `store::Mapped` owns them and offers none.
         unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.count()) }

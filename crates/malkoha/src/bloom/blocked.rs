@@ -15,6 +15,7 @@
 use crate::bits::cpu::{Cpu, Inlined};
 use crate::bits::drawn::BlockTable;
 use crate::bits::{BLOCK_BITS, Words};
+use crate::engine::atomic_bits::AtomicBits;
 use crate::engine::{
     Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, MOST_COPIES, Many, Stashed, insert_in_order,
 };
@@ -22,6 +23,7 @@ use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
 
+use super::atomic::BlockedBits;
 use super::choice::Prices;
 use super::estimate;
 use super::layout::{BlockedLayout, with_equal_hashes};
@@ -223,6 +225,15 @@ impl<P: Scatter> BloomEngine for Blocked<P> {
     fn merge_bits(&mut self, other: &dyn BloomEngine) {
         set_bits(self.table.words_mut(), other.words());
         self.len = (self.len + other.len()).min(MOST_COPIES);
+    }
+
+    fn atomic_bits(&self) -> Option<Box<dyn AtomicBits>> {
+        let (scatter, prices) = (self.scatter, self.prices.clone());
+        Some(Box::new(BlockedBits { layout: self.layout, scatter, prices, cpu: self.cpu }))
+    }
+
+    fn into_words(self: Box<Self>) -> Words {
+        self.table.into_words()
     }
 
     fn clone_box(&self) -> Box<dyn BloomEngine> {

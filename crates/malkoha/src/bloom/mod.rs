@@ -50,6 +50,7 @@
 //!
 //! All bits of a key are derived from the 64 bits of its hash, so no rate falls below n 2^-64.
 
+mod atomic;
 mod blocked;
 mod choice;
 mod curve;

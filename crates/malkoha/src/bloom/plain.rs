@@ -6,6 +6,7 @@ use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::drawn::{BitTable, Bits, NarrowBits};
 use crate::bits::words::stays_in_cache;
+use crate::engine::atomic_bits::AtomicBits;
 use crate::engine::threads::for_shares;
 use crate::engine::{
     Again, BloomEngine, Content, Engine, Fill, Flaw, Inserted, MOST_COPIES, Many, Stashed, insert_in_order,
@@ -14,6 +15,7 @@ use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 use crate::kind::Kind;
 
+use super::atomic::PlainBits;
 use super::estimate;
 use super::layout::{BloomLayout, with_equal_hashes};
 use super::pattern::{Draws, Eights};
@@ -295,6 +297,14 @@ impl BloomEngine for Bloom {
     fn merge_bits(&mut self, other: &dyn BloomEngine) {
         set_bits(self.table.words_mut(), other.words());
         self.len = (self.len + other.len()).min(MOST_COPIES);
+    }
+
+    fn atomic_bits(&self) -> Option<Box<dyn AtomicBits>> {
+        Some(Box::new(PlainBits(self.layout)))
+    }
+
+    fn into_words(self: Box<Self>) -> Words {
+        self.table.into_words()
     }
 
     fn clone_box(&self) -> Box<dyn BloomEngine> {

@@ -19,7 +19,7 @@ use super::row::{self, Row};
 use super::table::{self, Table};
 
 /// Fewer keys than this are looked up one by one: a part of a row takes as long as a whole one.
-const FEW: usize = 12;
+pub(super) const FEW: usize = 12;
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Returns whether the table is beyond the cache, so that prefetching helps.
@@ -145,7 +145,7 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
 
 /// Lets `act` answer for a whole row, and keeps the answers that `answers` has room for.
 #[inline(always)]
-fn with_answers(answers: &mut [bool], act: impl FnOnce(&mut [bool; ROW])) {
+pub(super) fn with_answers(answers: &mut [bool], act: impl FnOnce(&mut [bool; ROW])) {
     if let Ok(answers) = <&mut [bool; ROW]>::try_from(&mut *answers) {
         return act(answers);
     }

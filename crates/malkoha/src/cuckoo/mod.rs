@@ -28,6 +28,7 @@ mod place;
 mod quadruples;
 mod regions;
 mod row;
+mod shared;
 mod sizing;
 mod slots;
 mod sorted;
@@ -53,6 +54,8 @@ pub(crate) use sizing::Wish;
 use crate::bits::Words;
 use crate::bits::chosen::{Chosen, Question};
 use crate::bits::cpu::{Cpu, Vectors};
+use crate::bits::shared::Shared;
+use crate::engine::reader::{Front, Reader, aside_bit};
 use crate::engine::rows::Keys;
 use crate::engine::{
     Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
@@ -448,6 +451,22 @@ impl<P: Placement, T: Table> CuckooEngine for Cuckoo<P, T> {
 
     fn insert_first(&mut self, keys: &Many, most: u64) -> usize {
         self.insert_rounds(keys, most)
+    }
+
+    fn share(&mut self) -> Shared {
+        self.table.words_mut().share()
+    }
+
+    fn take_back(&mut self, shared: Shared) {
+        self.table.words_mut().take_back(shared);
+    }
+
+    fn aside(&self) -> u64 {
+        self.stash.entries().iter().fold(0, |bits, kept| bits | aside_bit(kept.fingerprint.0))
+    }
+
+    fn reader(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
+        self.reader_of(fronts)
     }
 
     fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {

@@ -25,6 +25,7 @@ use core::hint::select_unpredictable;
 use crate::bits::cpu::Vectors;
 use crate::bits::lanes::Lanes;
 use crate::bits::pair::Pair;
+use crate::bits::source::Source;
 use crate::bits::words::{LAST_BYTE, ROW, SURE_BITS, mask};
 use crate::bits::{Words, lanes};
 
@@ -151,7 +152,12 @@ impl Slots {
     /// Returns the lanes of the group that begins at bit `at`. If tags are wider than `SURE_BITS`, it has one lane.
     #[inline(always)]
     fn lanes(&self, at: u64) -> u64 {
-        if self.tag.bits <= SURE_BITS { self.words.load(at) } else { self.words.read(at, self.tag.bits) }
+        self.lanes_in(&self.words, at)
+    }
+
+    #[inline(always)]
+    fn lanes_in(&self, words: &impl Source, at: u64) -> u64 {
+        if self.tag.bits <= SURE_BITS { words.load(at) } else { words.read(at, self.tag.bits) }
     }
 
     /// Returns the first lane of a place that `differ` makes zero: the bit of its group, the group, and the lowest
@@ -322,11 +328,11 @@ impl Slots {
     }
 
     /// Returns whether a lane in the groups of the two places of a key holds it.
-    fn hold_in_groups(&self, homes: Homes) -> bool {
+    fn hold_in_groups(&self, words: &impl Source, homes: Homes) -> bool {
         let mut marks = 0;
         for (from, group) in self.groups() {
             for (place, side) in [(homes.first, Side::First), (homes.second, Side::Second)] {
-                let lanes = self.lanes(self.bit(place) + from);
+                let lanes = self.lanes_in(words, self.bit(place) + from);
                 marks |= group.marks((lanes ^ group.sought(homes.fingerprint.0, side)) & self.keys);
             }
         }
@@ -529,8 +535,8 @@ impl Table for Slots {
     }
 
     #[inline(always)]
-    fn holds(&self, homes: Homes) -> bool {
-        self.hold_in_groups(homes)
+    fn holds_in(&self, words: &impl Source, homes: Homes) -> bool {
+        self.hold_in_groups(words, homes)
     }
 
     fn has_whole_bytes(&self) -> bool {
@@ -538,14 +544,18 @@ impl Table for Slots {
     }
 
     #[inline(always)]
-    fn plainly_holds<const BYTES: bool>(&self, homes: Homes, vectors: impl Vectors) -> bool {
+    fn plainly_holds_in<const BYTES: bool>(
+        &self,
+        words: &impl Source,
+        homes: Homes,
+        vectors: impl Vectors,
+    ) -> bool {
         let group = &self.groups[0];
         let content = if BYTES {
             let byte = |place: Place| place.0 * self.stride_bytes;
-            Pair::new(self.words.load_two_bytes(byte(homes.first), byte(homes.second)))
+            words.load_pair_of_bytes(byte(homes.first), byte(homes.second), vectors)
         } else {
-            let (words, shifts) = self.words.load_two(self.bit(homes.first), self.bit(homes.second));
-            vectors.shifted(words, shifts)
+            words.load_pair(self.bit(homes.first), self.bit(homes.second), vectors)
         };
         let sought = Pair::both(group.base(homes.fingerprint.0)).plus(Pair::new(group.stamps));
         vectors.some_lane_is_zero(content.xor(sought), group.lanes)
@@ -556,7 +566,7 @@ impl Table for Slots {
         let mut marks = [0; ROW];
         if self.tag.bits > SURE_BITS {
             for (i, marks) in marks.iter_mut().enumerate() {
-                *marks = u64::from(self.hold_in_groups(row.get(i)));
+                *marks = u64::from(self.hold_in_groups(&self.words, row.get(i)));
             }
             return marks;
         }
@@ -639,7 +649,11 @@ impl Table for Slots {
         &self.words
     }
 
+    fn words_mut(&mut self) -> &mut Words {
+        &mut self.words
+    }
+
     fn clear(&mut self) {
-        self.words.fill(0);
+        self.words.clear();
     }
 }

@@ -24,6 +24,7 @@
 use crate::bits::cpu::Vectors;
 use crate::bits::lanes::Lanes;
 use crate::bits::pair::Pair;
+use crate::bits::source::Source;
 use crate::bits::words::{LAST_BYTE, ROW, SURE_BITS, mask};
 use crate::bits::{Words, lanes};
 use crate::kind::Kind;
@@ -34,7 +35,7 @@ use super::quadruples::{MOST_LANE, NUMBER_BITS, NUMBERS, decode, encode, spread_
 use super::row::Row;
 use super::slots::Slots;
 use super::table::{Entry, Swap, Table};
-use super::tag::{Anatomy, Side, Tag};
+use super::tag::{Anatomy, Fingerprint, Side, Tag};
 
 /// How a search reads the lanes of a bucket.
 #[derive(Clone, Copy, Debug)]
@@ -193,45 +194,49 @@ impl SortedBuckets {
 
     /// Returns a number that is not 0 if a bucket has a key, by the search of this table.
     #[inline(always)]
-    fn marks_in(&self, place: Place, fingerprint: u64, side: Side) -> u64 {
+    fn marks_in(&self, words: &impl Source, place: Place, fingerprint: u64, side: Side) -> u64 {
         let at = self.bit(place);
         let sought = self.sought(fingerprint, side);
         match self.search {
-            Search::Word => self.marks_of_word(self.words.load(at), sought),
+            Search::Word => self.marks_of_word(words.load(at), sought),
             Search::Narrow => {
-                let bucket = self.words.load(at);
+                let bucket = words.load(at);
                 self.marks(self.upper(bucket), widen(bucket >> NUMBER_BITS, self.rest), sought)
             }
             Search::Groups => {
-                let upper = decode(self.words.load(at));
+                let upper = decode(words.load(at));
                 self.groups().fold(0, |marks, (from, shift)| {
-                    let rests = self.words.load(at + from);
+                    let rests = words.load(at + from);
                     marks | self.marks(self.group_uppers(upper >> shift), rests, sought)
                 })
             }
-            Search::Tags => u64::from(self.count(Entry {
-                place,
-                fingerprint: super::tag::Fingerprint(fingerprint),
-                side,
-                value: 0,
-            })),
+            Search::Tags => {
+                let tag = self.tag.tag(Fingerprint(fingerprint), side, 0, 0);
+                let same = |held: u64| u64::from(self.tag.same_key(Tag(held), tag));
+                self.load_from(words, place).into_iter().map(same).sum()
+            }
         }
     }
 
     /// Returns the tags of a bucket, ascending.
     #[inline(always)]
     fn load(&self, place: Place) -> [u64; 4] {
+        self.load_from(&self.words, place)
+    }
+
+    #[inline(always)]
+    fn load_from(&self, words: &impl Source, place: Place) -> [u64; 4] {
         let at = self.bit(place);
         if let Search::Word | Search::Narrow = self.search {
-            let bucket = self.words.load(at);
+            let bucket = words.load(at);
             let (upper, rests) = (decode(bucket), bucket >> NUMBER_BITS);
             return [0, 1, 2, 3]
                 .map(|i| (upper >> (4 * i) & 15) << self.rest | (rests >> (i * self.rest) & self.rest_mask));
         }
-        let upper = decode(self.words.load(at));
+        let upper = decode(words.load(at));
         core::array::from_fn(|i| {
             let at = at + u64::from(NUMBER_BITS) + i as u64 * u64::from(self.rest);
-            (upper >> (4 * i) & 15) << self.rest | self.words.read(at, self.rest)
+            (upper >> (4 * i) & 15) << self.rest | words.read(at, self.rest)
         })
     }
 
@@ -452,13 +457,18 @@ impl Table for SortedBuckets {
     }
 
     #[inline(always)]
-    fn plainly_holds<const BYTES: bool>(&self, homes: Homes, vectors: impl Vectors) -> bool {
+    fn plainly_holds_in<const BYTES: bool>(
+        &self,
+        words: &impl Source,
+        homes: Homes,
+        vectors: impl Vectors,
+    ) -> bool {
         let (uppers, rests) = if BYTES {
             let byte = |place: Place| place.0 * self.width_bytes;
-            let words = self.words.load_two_bytes(byte(homes.first), byte(homes.second));
+            let words = words.load_two_bytes(byte(homes.first), byte(homes.second));
             (words.map(|word| self.upper(word)), Pair::new(words))
         } else {
-            let (words, shifts) = self.words.load_two(self.bit(homes.first), self.bit(homes.second));
+            let (words, shifts) = words.load_two(self.bit(homes.first), self.bit(homes.second));
             let uppers = [self.upper(words[0] >> shifts[0]), self.upper(words[1] >> shifts[1])];
             (uppers, vectors.shifted(words, shifts))
         };
@@ -471,9 +481,9 @@ impl Table for SortedBuckets {
     }
 
     #[inline(always)]
-    fn holds(&self, homes: Homes) -> bool {
+    fn holds_in(&self, words: &impl Source, homes: Homes) -> bool {
         let fingerprint = homes.fingerprint.0;
-        let marks = |place, side| self.marks_in(place, fingerprint, side);
+        let marks = |place, side| self.marks_in(words, place, fingerprint, side);
         marks(homes.first, Side::First) | marks(homes.second, Side::Second) != 0
     }
 
@@ -510,7 +520,7 @@ impl Table for SortedBuckets {
                 }
                 Search::Tags => {
                     for i in 0..ROW {
-                        marks[i] |= self.marks_in(Place(places[i]), row.fingerprint[i], side);
+                        marks[i] |= self.marks_in(&self.words, Place(places[i]), row.fingerprint[i], side);
                     }
                 }
             }
@@ -576,8 +586,12 @@ impl Table for SortedBuckets {
         &self.words
     }
 
+    fn words_mut(&mut self) -> &mut Words {
+        &mut self.words
+    }
+
     fn clear(&mut self) {
-        self.words.fill(0);
+        self.words.clear();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::bits::Words;
 use crate::bits::cpu::{Portable, Vectors};
+use crate::bits::source::Source;
 use crate::bits::words::ROW;
 
 use super::layout::CuckooLayout;
@@ -78,16 +79,33 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Returns whether the table is plain and tags have fields of whole bits.
     fn is_simple(&self) -> bool;
 
-    /// Returns whether one of the two places of a key holds it, with any value. No branch depends on the answer,
-    /// which is unpredictable.
-    fn holds(&self, homes: Homes) -> bool;
+    /// Returns whether one of the two places of a key in `words`, which are those of such a table, holds it, with any
+    /// value. No branch depends on the answer, which is unpredictable.
+    fn holds_in(&self, words: &impl Source, homes: Homes) -> bool;
 
     /// Returns whether every place begins on a byte.
     fn has_whole_bytes(&self) -> bool;
 
-    /// Does what [`holds`](Self::holds) does, for [plain](Self::is_plain) tables. `BYTES` is only for tables whose
+    /// Does what [`holds_in`](Self::holds_in) does, for [plain](Self::is_plain) tables. `BYTES` is only for tables whose
     /// places [begin on a byte](Self::has_whole_bytes): no shift is needed there.
-    fn plainly_holds<const BYTES: bool>(&self, homes: Homes, vectors: impl Vectors) -> bool;
+    fn plainly_holds_in<const BYTES: bool>(
+        &self,
+        words: &impl Source,
+        homes: Homes,
+        vectors: impl Vectors,
+    ) -> bool;
+
+    /// Does [`holds_in`](Self::holds_in) in the words of this table.
+    #[inline(always)]
+    fn holds(&self, homes: Homes) -> bool {
+        self.holds_in(self.words(), homes)
+    }
+
+    /// Does [`plainly_holds_in`](Self::plainly_holds_in) in the words of this table.
+    #[inline(always)]
+    fn plainly_holds<const BYTES: bool>(&self, homes: Homes, vectors: impl Vectors) -> bool {
+        self.plainly_holds_in::<BYTES>(self.words(), homes, vectors)
+    }
 
     /// Does what [`holds`](Self::holds) does, for a row of keys: not 0 for those that are held.
     fn hold_row(&self, row: &Row) -> [u64; ROW];
@@ -149,6 +167,9 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Returns the words that hold the tags.
     fn words(&self) -> &Words;
 
+    /// Returns the same words, to be shared with other threads or taken back from them.
+    fn words_mut(&mut self) -> &mut Words;
+
     /// Empties all slots.
     fn clear(&mut self);
 }
@@ -162,10 +183,16 @@ pub(super) fn holds(table: &impl Table, homes: Homes) -> bool {
 /// Prefetches a place.
 #[inline(always)]
 pub(super) fn ask_for(table: &impl Table, place: Place) {
+    ask_for_in(table, table.words(), place);
+}
+
+/// Prefetches a place in `words`.
+#[inline(always)]
+pub(super) fn ask_for_in(table: &impl Table, words: &impl Source, place: Place) {
     let at = place.0 * table.stride_bits();
-    table.words().prefetch(at);
+    words.prefetch(at);
     if may_straddle(table) {
-        table.words().prefetch(at + table.reach_bits());
+        words.prefetch(at + table.reach_bits());
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Region {
     pub(super) overflow: Overflow,
     depth: u8,
     pub(super) cpu: Cpu,
+    /// The fewest entries before the region shrinks.
+    pub(super) least: u32,
     pub(super) table: PrefixTable,
     /// The first bits of all its hashes.
     prefix: u64,
@@ -34,8 +36,6 @@ pub(crate) struct Region {
     pub(super) entries: u32,
     /// The most entries before the region grows.
     pub(super) most: u32,
-    /// The fewest entries before the region shrinks.
-    pub(super) least: u32,
     /// The sum of what every entry adds to the rate, in units of a fingerprint of full length.
     pub(super) weight: u128,
 }

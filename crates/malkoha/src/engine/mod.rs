@@ -10,12 +10,20 @@
 //! A caller that holds a [`CuckooEngine`] or a [`BloomEngine`] can use all of its methods; none fails because the kind
 //! is wrong. (A chain of tables implements both, and is held as the one that its tables are.)
 
+pub(crate) mod atomic_bits;
 mod counters;
 mod fill;
 mod many;
+pub(crate) mod reader;
 pub(crate) mod rows;
 pub(crate) mod threads;
 mod values;
+pub(crate) mod version;
+
+/// The atomics of `version.rs`, which a test replaces.
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering, fence};
+}
 
 pub(crate) use counters::{Counters, saturating_sum};
 pub use fill::Fill;
@@ -24,8 +32,12 @@ pub use values::Values;
 
 use core::any::Any;
 
+use crate::bits::Words;
+use crate::bits::shared::Shared;
 use crate::error::{Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
+use atomic_bits::AtomicBits;
+use reader::{Blind, Front, Reader};
 
 /// The outcome of storing a key that should be stored only once.
 ///
@@ -150,6 +162,23 @@ pub(crate) trait CuckooEngine: Engine {
     /// does not help.
     fn insert_first(&mut self, keys: &Many, most: u64) -> usize;
 
+    /// Lets readers that hold no lock see the table; returns what they read. Tables that readers cannot see give nothing.
+    fn share(&mut self) -> Shared {
+        Shared::default()
+    }
+    /// Takes back what [`share`](Self::share) returned.
+    fn take_back(&mut self, shared: Shared) {
+        drop(shared);
+    }
+    /// The bits ([`reader::aside_bit`]) of all that is kept outside the table.
+    fn aside(&self) -> u64 {
+        0
+    }
+    /// A reader of shards that all have the layout of this filter.
+    fn reader(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
+        Box::new(Blind(fronts))
+    }
+
     /// Every stored copy.
     fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_>;
     fn clone_box(&self) -> Box<dyn CuckooEngine>;
@@ -162,6 +191,12 @@ pub(crate) trait BloomEngine: Engine {
     fn estimate_keys(&self) -> f64;
     /// Sets the bits that are set in a filter of equal geometry, and adds its number of keys.
     fn merge_bits(&mut self, other: &dyn BloomEngine);
+    /// How shards with the layout of this filter are read and written without locks; `None` for chains.
+    fn atomic_bits(&self) -> Option<Box<dyn AtomicBits>> {
+        None
+    }
+    /// The words of the table, of which there is one unless this is a chain.
+    fn into_words(self: Box<Self>) -> Words;
     fn clone_box(&self) -> Box<dyn BloomEngine>;
 }
 

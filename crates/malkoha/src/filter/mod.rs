@@ -20,7 +20,10 @@ use core::fmt;
 use chain::Chain;
 
 use crate::bits::Words;
+use crate::bits::shared::Shared;
 use crate::elastic::Elastic;
+use crate::engine::atomic_bits::AtomicBits;
+use crate::engine::reader::{Blind, Front, Reader};
 use crate::engine::{BloomEngine, Counters, CuckooEngine, Engine, Fill, Inserted};
 use crate::error::{Error, Full};
 use crate::key::{Key, KeyFormat, KeyHasher};
@@ -127,6 +130,18 @@ impl Filter {
     pub(crate) fn elastic_mut(&mut self) -> Option<&mut Elastic> {
         let engine: &mut dyn Any = self.engine_mut();
         engine.downcast_mut()
+    }
+
+    /// The words of a filter of a Bloom kind that is not a chain.
+    ///
+    /// # Panics
+    ///
+    /// If it is another.
+    pub(crate) fn into_words(self) -> Words {
+        match self.body {
+            Body::Bloom(engine) => engine.into_words(),
+            Body::Cuckoo(_) => panic!("a filter of a Bloom kind"),
+        }
     }
 
     /// The filter, which does not grow, with this key format.
@@ -256,6 +271,45 @@ impl Filter {
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
         Ok(self.cuckoo("count copies")?.count(key.key_hash(&self.hasher)))
+    }
+
+    /// Lets readers that hold no lock see the table; returns what they read.
+    pub(crate) fn share(&mut self) -> Shared {
+        match &mut self.body {
+            Body::Cuckoo(engine) => engine.share(),
+            Body::Bloom(_) => Shared::default(),
+        }
+    }
+
+    /// How shards of this geometry are read and written without locks, if they can be.
+    pub(crate) fn atomic_bits(&self) -> Option<Box<dyn AtomicBits>> {
+        match &self.body {
+            Body::Bloom(engine) => engine.atomic_bits(),
+            Body::Cuckoo(_) => None,
+        }
+    }
+
+    /// Takes back what [`share`](Self::share) returned.
+    pub(crate) fn take_back(&mut self, shared: Shared) {
+        if let Body::Cuckoo(engine) = &mut self.body {
+            engine.take_back(shared);
+        }
+    }
+
+    /// The bits of all that is kept outside the table, for readers that hold no lock.
+    pub(crate) fn aside(&self) -> u64 {
+        match &self.body {
+            Body::Cuckoo(engine) => engine.aside(),
+            Body::Bloom(_) => 0,
+        }
+    }
+
+    /// A reader of shards that all have the geometry of this filter.
+    pub(crate) fn reader(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
+        match &self.body {
+            Body::Cuckoo(engine) => engine.reader(fronts),
+            Body::Bloom(_) => Box::new(Blind(fronts)),
+        }
     }
 
     #[cold]

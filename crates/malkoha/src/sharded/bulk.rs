@@ -20,10 +20,10 @@ use crate::engine::Again;
 use crate::engine::threads::{self, join, spawn};
 use crate::error::Full;
 use crate::filter::Filter;
-use crate::key::{Key, KeyHash};
+use crate::key::{Key, KeyHash, KeyHasher};
 
 use super::groups::Groups;
-use super::{Shard, Sharded, shard_of};
+use super::{Sharded, shard_of};
 
 /// The most threads that are of use; no more are started.
 const MOST_THREADS: usize = 256;
@@ -50,8 +50,9 @@ impl Sharded {
     pub fn extend<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
         let threads = threads.clamp(1, MOST_THREADS);
         let round = round(self.geometry.keys());
-        self.all_or_nothing(|filter| {
-            keys.chunks(round).try_for_each(|keys| filter.store_slice(keys, threads))
+        let hasher = self.hasher;
+        self.all_or_nothing(|filters| {
+            keys.chunks(round).try_for_each(|keys| store_slice(filters, &hasher, keys, threads))
         })
     }
 
@@ -72,127 +73,134 @@ impl Sharded {
         keys: impl IntoIterator<Item = K>,
         threads: usize,
     ) -> Result<(), Full> {
-        self.all_or_nothing(|filter| filter.store_stream(keys.into_iter(), threads.clamp(1, MOST_THREADS)))
+        let hasher = self.hasher;
+        let threads = threads.clamp(1, MOST_THREADS);
+        self.all_or_nothing(|filters| store_stream(filters, &hasher, keys.into_iter(), threads))
     }
 
     /// Restores the previous content if `store` fails, and keeps the counters.
-    fn all_or_nothing(&mut self, store: impl FnOnce(&mut Self) -> Result<(), Full>) -> Result<(), Full> {
+    fn all_or_nothing(&mut self, store: impl FnOnce(&mut [Filter]) -> Result<(), Full>) -> Result<(), Full> {
         // Bloom kinds never refuse.
         let restorable = self.geometry.kind().is_bloom() || self.is_empty();
-        let mut before = if restorable { Vec::new() } else { self.clone().shards.into_vec() };
-        store(self).inspect_err(|Full| {
-            for (at, shard) in self.shards.iter_mut().enumerate() {
-                let filter = shard.get_mut();
+        let mut filters = self.shards.exclusive();
+        let before = if restorable { Vec::new() } else { filters.to_vec() };
+        store(&mut filters).inspect_err(|Full| {
+            let mut before = before.into_iter();
+            for filter in filters.iter_mut() {
                 let counters = filter.counters();
-                match before.get_mut(at) {
-                    Some(before) => core::mem::swap(filter, before.get_mut()),
+                match before.next() {
+                    Some(before) => *filter = before,
                     None => filter.clear(),
                 }
                 filter.count_on(counters);
             }
         })
     }
+}
 
-    fn store_slice<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
-        let (hashes, counts) = self.in_order_of_shards(keys, threads);
-        // Threads that find no shard of their own help inside one.
-        let within = (threads / self.shards.len()).max(1);
-        let mut rest = &hashes[..];
-        let work: Vec<(&mut Filter, &[KeyHash])> = self
-            .shards
-            .iter_mut()
-            .zip(counts)
-            .map(|(shard, count)| (shard.get_mut(), rest.split_off(..count).expect("all hashes are counted")))
-            .filter(|(_, hashes)| !hashes.is_empty())
-            .collect();
-        let full = AtomicBool::new(false);
-        threads::for_each(
-            work.into_iter(),
-            threads.min(self.geometry.shards as usize),
-            |(filter, hashes)| {
-                // What is going to be undone need not be done.
-                if full.load(Ordering::Relaxed) {
-                    return;
-                }
-                if let Err(Full) = filter.insert_many((hashes, &[]), Again::Store, within) {
-                    full.store(true, Ordering::Relaxed);
-                }
-            },
-        );
-        if full.into_inner() { Err(Full) } else { Ok(()) }
-    }
-
-    /// The hashes of all keys, grouped by shard and in order within it, and how many each shard has.
-    fn in_order_of_shards<K: Key + Sync>(&self, keys: &[K], threads: usize) -> (Vec<KeyHash>, Vec<usize>) {
-        let shards = self.shards.len();
-        let share = keys.len().div_ceil(threads).max(BUFFER);
-        let mut shares = vec![(Vec::new(), Vec::new()); keys.len().div_ceil(share)];
-        threads::for_each(keys.chunks(share).zip(&mut shares), threads, |(keys, (hashes, counts))| {
-            hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
-            // In separate memory: threads that count side by side would contend for cache lines.
-            let mut own = vec![0; shards];
-            for hash in hashes {
-                own[shard_of(*hash, shards).0] += 1;
-            }
-            *counts = own;
-        });
-        // A shard has the hashes of the first share, then those of the second, and so on; every share writes
-        // into pieces of its own.
-        let mut sorted = vec![KeyHash::from_raw(0); keys.len()];
-        let mut pieces: Vec<Vec<_>> = shares.iter().map(|_| Vec::with_capacity(shards)).collect();
-        let mut counts = vec![0; shards];
-        let mut rest = &mut sorted[..];
-        for (shard, sum) in counts.iter_mut().enumerate() {
-            for ((_, counts), pieces) in shares.iter().zip(&mut pieces) {
-                *sum += counts[shard];
-                pieces.push(rest.split_off_mut(..counts[shard]).expect("all hashes are counted").iter_mut());
-            }
+/// Stores keys on threads that each own the shards that they fill.
+fn store_slice<K: Key + Sync>(
+    filters: &mut [Filter],
+    hasher: &KeyHasher,
+    keys: &[K],
+    threads: usize,
+) -> Result<(), Full> {
+    let (hashes, counts) = in_order_of_shards(filters.len(), hasher, keys, threads);
+    // Threads that find no shard of their own help inside one.
+    let within = (threads / filters.len()).max(1);
+    let mut rest = &hashes[..];
+    let shards = filters.len();
+    let work: Vec<(&mut Filter, &[KeyHash])> = filters
+        .iter_mut()
+        .zip(counts)
+        .map(|(shard, count)| (shard, rest.split_off(..count).expect("all hashes are counted")))
+        .filter(|(_, hashes)| !hashes.is_empty())
+        .collect();
+    let full = AtomicBool::new(false);
+    threads::for_each(work.into_iter(), threads.min(shards), |(filter, hashes)| {
+        // What is going to be undone need not be done.
+        if full.load(Ordering::Relaxed) {
+            return;
         }
-        threads::for_each(shares.iter().zip(pieces), threads, |((hashes, _), mut pieces)| {
-            for hash in hashes {
-                let (shard, rest) = shard_of(*hash, shards);
-                *pieces[shard].next().expect("all hashes are counted") = rest;
-            }
-        });
-        (sorted, counts)
-    }
+        if let Err(Full) = filter.insert_many((hashes, &[]), Again::Store, within) {
+            full.store(true, Ordering::Relaxed);
+        }
+    });
+    if full.into_inner() { Err(Full) } else { Ok(()) }
+}
 
-    fn store_stream<K: Key>(
-        &mut self,
-        mut keys: impl Iterator<Item = K>,
-        threads: usize,
-    ) -> Result<(), Full> {
-        let hasher = self.hasher;
-        let shards = self.shards.len();
-        let size = shards.div_ceil(threads);
-        let inserters: Vec<_> = (self.shards.chunks_mut(size).enumerate())
-            .map(|(at, set)| {
-                Mutex::new(Inserter { set, first: at * size, shards, groups: Groups::default() })
-            })
-            .collect();
-        thread::scope(|scope| {
-            let (mut feeds, mut running) = (Vec::new(), Vec::new());
-            for inserter in &inserters {
-                let (queue, buffers) = sync_channel(BUFFERS);
-                let thread =
-                    spawn(scope, move || buffers.iter().try_for_each(|hashes| store(inserter, hashes)));
-                feeds.push(Feed { buffer: Vec::new(), inserter, queue: thread.is_some().then_some(queue) });
-                running.extend(thread);
-            }
-            let fed = keys.try_for_each(|key| {
-                let hash = key.key_hash(&hasher);
-                feeds[shard_of(hash, shards).0 / size].push(hash)
-            });
-            let fed = fed.and_then(|()| feeds.iter_mut().try_for_each(Feed::hand_on));
-            drop(feeds);
-            running.into_iter().map(join).fold(fed, Result::and)
-        })
+/// The hashes of all keys, grouped by shard and in order within it, and how many each shard has.
+fn in_order_of_shards<K: Key + Sync>(
+    shards: usize,
+    hasher: &KeyHasher,
+    keys: &[K],
+    threads: usize,
+) -> (Vec<KeyHash>, Vec<usize>) {
+    let share = keys.len().div_ceil(threads).max(BUFFER);
+    let mut shares = vec![(Vec::new(), Vec::new()); keys.len().div_ceil(share)];
+    threads::for_each(keys.chunks(share).zip(&mut shares), threads, |(keys, (hashes, counts))| {
+        hashes.extend(keys.iter().map(|key| key.key_hash(hasher)));
+        // In separate memory: threads that count side by side would contend for cache lines.
+        let mut own = vec![0; shards];
+        for hash in hashes {
+            own[shard_of(*hash, shards).0] += 1;
+        }
+        *counts = own;
+    });
+    // A shard has the hashes of the first share, then those of the second, and so on; every share writes
+    // into pieces of its own.
+    let mut sorted = vec![KeyHash::from_raw(0); keys.len()];
+    let mut pieces: Vec<Vec<_>> = shares.iter().map(|_| Vec::with_capacity(shards)).collect();
+    let mut counts = vec![0; shards];
+    let mut rest = &mut sorted[..];
+    for (shard, sum) in counts.iter_mut().enumerate() {
+        for ((_, counts), pieces) in shares.iter().zip(&mut pieces) {
+            *sum += counts[shard];
+            pieces.push(rest.split_off_mut(..counts[shard]).expect("all hashes are counted").iter_mut());
+        }
     }
+    threads::for_each(shares.iter().zip(pieces), threads, |((hashes, _), mut pieces)| {
+        for hash in hashes {
+            let (shard, rest) = shard_of(*hash, shards);
+            *pieces[shard].next().expect("all hashes are counted") = rest;
+        }
+    });
+    (sorted, counts)
+}
+
+/// Stores keys that come from a stream.
+fn store_stream<K: Key>(
+    filters: &mut [Filter],
+    hasher: &KeyHasher,
+    mut keys: impl Iterator<Item = K>,
+    threads: usize,
+) -> Result<(), Full> {
+    let shards = filters.len();
+    let size = shards.div_ceil(threads);
+    let inserters: Vec<_> = (filters.chunks_mut(size).enumerate())
+        .map(|(at, set)| Mutex::new(Inserter { set, first: at * size, shards, groups: Groups::default() }))
+        .collect();
+    thread::scope(|scope| {
+        let (mut feeds, mut running) = (Vec::new(), Vec::new());
+        for inserter in &inserters {
+            let (queue, buffers) = sync_channel(BUFFERS);
+            let thread = spawn(scope, move || buffers.iter().try_for_each(|hashes| store(inserter, hashes)));
+            feeds.push(Feed { buffer: Vec::new(), inserter, queue: thread.is_some().then_some(queue) });
+            running.extend(thread);
+        }
+        let fed = keys.try_for_each(|key| {
+            let hash = key.key_hash(hasher);
+            feeds[shard_of(hash, shards).0 / size].push(hash)
+        });
+        let fed = fed.and_then(|()| feeds.iter_mut().try_for_each(Feed::hand_on));
+        drop(feeds);
+        running.into_iter().map(join).fold(fed, Result::and)
+    })
 }
 
 /// Fills a set of shards.
 struct Inserter<'a> {
-    set: &'a mut [Shard],
+    set: &'a mut [Filter],
     /// The number of the set's first shard.
     first: usize,
     /// The number of all shards.
@@ -204,9 +212,9 @@ struct Inserter<'a> {
 fn store(inserter: &Mutex<Inserter>, hashes: Vec<KeyHash>) -> Result<(), Full> {
     let Inserter { set, first, shards, groups } = &mut *inserter.lock().expect("no holder panics");
     groups.group(hashes.into_iter(), *shards);
-    groups.parts().try_for_each(|(shard, hashes, _)| {
-        set[shard - *first].get_mut().insert_slice(hashes).map_err(|_| Full)
-    })
+    groups
+        .parts()
+        .try_for_each(|(shard, hashes, _)| set[shard - *first].insert_slice(hashes).map_err(|_| Full))
 }
 
 /// Hands hashes to an inserter.
@@ -248,21 +256,18 @@ mod tests {
         streamed.extend_from_stream(0..keys, 2).unwrap();
 
         let mut filter = spec.build().unwrap();
-        let (hasher, shards) = (filter.hasher, filter.shards.len());
-        let inserter =
-            Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, groups: Groups::default() });
-        let mut feed = Feed { buffer: Vec::new(), inserter: &inserter, queue: None };
-        (0..keys).try_for_each(|key| feed.push(key.key_hash(&hasher))).unwrap();
-        feed.hand_on().unwrap();
+        let hasher = filter.hasher;
+        let mut filters = filter.shards.exclusive();
+        let shards = filters.len();
+        let feed_all = |filters: &mut [Filter]| {
+            let inserter = Mutex::new(Inserter { set: filters, first: 0, shards, groups: Groups::default() });
+            let mut feed = Feed { buffer: Vec::new(), inserter: &inserter, queue: None };
+            (0..keys).try_for_each(|key| feed.push(key.key_hash(&hasher)))?;
+            feed.hand_on()
+        };
+        assert_eq!(feed_all(&mut filters), Ok(()));
+        drop(filters);
         assert!(filter == streamed);
-
-        let inserter =
-            Mutex::new(Inserter { set: &mut filter.shards, first: 0, shards, groups: Groups::default() });
-        let mut feed = Feed { buffer: Vec::new(), inserter: &inserter, queue: None };
-        assert_eq!(
-            (0..keys).try_for_each(|key| feed.push(key.key_hash(&hasher))),
-            Err(Full),
-            "there is no room"
-        );
+        assert_eq!(feed_all(&mut filter.shards.exclusive()), Err(Full), "there is no room");
     }
 }

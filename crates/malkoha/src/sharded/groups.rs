@@ -1,13 +1,15 @@
-//! Many keys at a time, sorted by shard, so that each lock is taken once for all keys of a shard.
+//! Many keys at a time. Changes are sorted by shard, so that each lock is taken once for all keys of a shard.
 
 use std::ops::Range;
 
-use crate::engine::Inserted;
+use crate::engine::rows::Keys;
+use crate::engine::{CHUNK, Inserted};
 use crate::error::{Error, Full, Refused};
-use crate::filter::Filter;
+use crate::filter::{Filter, ask_in_chunks};
 use crate::key::{Key, KeyHash};
 
-use super::{Shard, Sharded, shard_of};
+use super::shards::Shards;
+use super::{Sharded, shard_of};
 
 /// The number of keys grouped at a time: enough per shard for the filters to prefetch memory, and never so many that
 /// the keys themselves leave the cache for long.
@@ -77,7 +79,7 @@ impl Sharded {
     fn each_shard<K: Key>(
         &self,
         keys: &[K],
-        mut act: impl FnMut(&Shard, &[KeyHash], &mut dyn Iterator<Item = usize>),
+        mut act: impl FnMut(usize, &[KeyHash], &mut dyn Iterator<Item = usize>),
     ) {
         let shards = self.shards.len();
         let mut groups = Groups::default();
@@ -85,7 +87,7 @@ impl Sharded {
         for (keys, start) in keys.chunks(size).zip((0..).step_by(size)) {
             groups.group(keys.iter().map(|key| key.key_hash(&self.hasher)), shards);
             for (shard, hashes, from) in groups.parts() {
-                act(&self.shards[shard], hashes, &mut from.iter().map(|&at| start + at as usize));
+                act(shard, hashes, &mut from.iter().map(|&at| start + at as usize));
             }
         }
     }
@@ -112,21 +114,32 @@ impl Sharded {
     /// If the lengths differ.
     pub fn contains_slice_into<K: Key>(&self, keys: &[K], answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
-        let mut found = Vec::new();
-        self.each_shard(keys, |shard, hashes, indices| {
-            found.resize(hashes.len(), false);
-            shard.read().contains_slice_into(hashes, &mut found);
-            indices.zip(&found).for_each(|(at, found)| answers[at] = *found);
+        if let Some(numbers) = K::as_numbers(keys) {
+            return self.shards.contains_keys(Keys::Numbers(numbers, &self.hasher), answers);
+        }
+        ask_in_chunks(keys, answers, &self.hasher, |hashes, answers| {
+            self.shards.contains_keys(Keys::Hashes(hashes), answers);
         });
     }
 
     /// Stores every key of a slice. The error names the keys without room in their shards; all others are
     /// stored.
     pub fn insert_slice<K: Key>(&self, keys: &[K]) -> Result<(), Refused> {
+        let tags = match &self.shards {
+            Shards::Tags(tags) => tags,
+            Shards::Bits(bits) => {
+                let mut hashes = [KeyHash::from_raw(0); CHUNK];
+                for keys in keys.chunks(CHUNK) {
+                    hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = key.key_hash(&self.hasher));
+                    bits.insert_keys(Keys::Hashes(&hashes[..keys.len()]));
+                }
+                return Ok(());
+            }
+        };
         let mut refused = Vec::new();
         self.each_shard(keys, |shard, hashes, indices| {
             let mut full = Vec::new();
-            insert_all(&mut shard.write(), hashes, |at| full.push(at));
+            insert_all(&mut tags.write(shard), hashes, |at| full.push(at));
             if !full.is_empty() {
                 let indices: Vec<usize> = indices.collect();
                 refused.extend(full.into_iter().map(|at| indices[at]));
@@ -145,9 +158,16 @@ impl Sharded {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn insert_unique_slice<K: Key>(&self, keys: &[K]) -> Vec<Result<Inserted, Full>> {
+        let tags = match &self.shards {
+            Shards::Tags(tags) => tags,
+            Shards::Bits(bits) => {
+                let hashes = keys.iter().map(|key| key.key_hash(&self.hasher));
+                return hashes.map(|hash| Ok(bits.insert_unique(hash))).collect();
+            }
+        };
         let mut answers = vec![Err(Full); keys.len()];
         self.each_shard(keys, |shard, hashes, indices| {
-            let inserted = shard.write().insert_unique_slice(hashes);
+            let inserted = tags.write(shard).insert_unique_slice(hashes);
             indices.zip(inserted).for_each(|(at, inserted)| answers[at] = inserted);
         });
         answers
@@ -155,12 +175,11 @@ impl Sharded {
 
     /// Removes one copy of every key of a slice; returns how many there were.
     pub fn remove_slice<K: Key>(&self, keys: &[K]) -> Result<usize, Error> {
-        let kind = self.geometry.kind();
-        let mut removed =
-            if kind.is_bloom() { Err(Error::Unsupported { kind, operation: "remove keys" }) } else { Ok(0) };
+        let tags = self.shards.tags(self.geometry.kind(), "remove keys")?;
+        let mut removed = Ok(0);
         self.each_shard(keys, |shard, hashes, _| {
             if let Ok(sum) = &mut removed {
-                match shard.write().remove_slice(hashes) {
+                match tags.write(shard).remove_slice(hashes) {
                     Ok(count) => *sum += count,
                     // A kind that cannot remove has removed nothing.
                     Err(error) => removed = Err(error),
@@ -172,9 +191,10 @@ impl Sharded {
 
     /// Counts the stored copies that look like each key of a slice, in order.
     pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
+        let tags = self.shards.tags(self.geometry.kind(), "count copies")?;
         let mut counts = vec![0; keys.len()];
         let mut outcome = Ok(());
-        self.each_shard(keys, |shard, hashes, indices| match shard.read().count_slice(hashes) {
+        self.each_shard(keys, |shard, hashes, indices| match tags.read(shard).count_slice(hashes) {
             Ok(found) => indices.zip(found).for_each(|(at, count)| counts[at] = count),
             Err(error) => outcome = Err(error),
         });

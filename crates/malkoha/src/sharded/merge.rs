@@ -41,30 +41,34 @@ impl Sharded {
         }
         let others = other.freeze();
         let copies = saturating_sum(others.iter().map(|shard| shard.len()).chain([self.len()]));
+        let room = self.geometry.capacity();
+        let mut filters = self.shards.exclusive();
         let mut before = Vec::with_capacity(others.len());
         for (at, other) in others.iter().enumerate() {
-            let filter = self.shards[at].get_mut();
+            let filter = &mut filters[at];
             let merged = filter.try_clone().and_then(|copy| {
                 before.push(copy);
                 filter.take_over(other, which)
             });
             if let Err(error) = merged {
-                for (shard, before) in self.shards.iter_mut().zip(before) {
-                    *shard.get_mut() = before;
+                for (filter, before) in filters.iter_mut().zip(before) {
+                    *filter = before;
                 }
                 return Err(match error {
                     // The shards after this one have not been tried.
                     Error::MergeFull { left_over, .. } => {
-                        let later = self.shards.iter_mut().zip(&others).skip(at + 1);
-                        let later = later.map(|(shard, other)| shard.get_mut().excess(other, which));
+                        let later = filters.iter().zip(&others).skip(at + 1);
+                        let later = later.map(|(filter, other)| filter.excess(other, which));
                         let left_over = left_over.saturating_add(saturating_sum(later));
-                        Error::MergeFull { copies, room: self.geometry.capacity(), left_over }
+                        Error::MergeFull { copies, room, left_over }
                     }
                     error => error,
                 });
             }
         }
-        self.geometry.shard = *self.shards[0].get_mut().geometry();
+        let shard = *filters[0].geometry();
+        drop(filters);
+        self.geometry.shard = shard;
         Ok(())
     }
 }

@@ -2,33 +2,40 @@
 //!
 //! ```text
 //!   hash x shards = shard . rest          one more draw before the place (key/draw.rs)
-//!   shard  -> lock -> filter              one lock each, on cache lines of its own
 //!   rest   -> place, fingerprint          in the filter of that shard, as usual
 //!
-//!   slices -> groups.rs                   keys sorted by shard, each lock taken once for all keys of a shard
-//!   bulk   -> bulk.rs                     threads own shards; no locks
+//!   lookups    without a lock             tags.rs: a version for each shard says whether a writer was in the way
+//!   changes    under the lock of a shard  tags.rs; slices are sorted by shard (groups.rs), one lock at a time
+//!   Bloom      atomic bits, no locks      bits.rs
+//!   bulk       through `&mut`             bulk.rs: threads own shards
 //! ```
 //!
-//! The invariant: a key has one shard, and a shard is only touched under its lock or through `&mut`. A thread
-//! waits for a lock only while it holds none, or only those of lower numbers, so no two threads wait for each
-//! other. No code of the caller runs while a lock is held, because keys are hashed before. The exception is
-//! the writer given to [`Sharded::write_to`], which runs under read locks.
+//! The invariant: a key has one shard, and the filter of a shard is only touched under its lock or through `&mut`;
+//! readers without the lock see its front (`engine/reader.rs`). A thread waits for a lock only while it holds none, or
+//! only those of lower numbers, so no two threads wait for each other. No code of the caller runs while a lock is held,
+//! because keys are hashed before. The exception is the writer given to [`Sharded::write_to`], which runs under read
+//! locks.
 
+mod bits;
 mod bulk;
 mod geometry;
 mod groups;
 mod merge;
+mod shards;
 mod spec;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod values;
 
 use core::fmt;
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use geometry::ShardedGeometry;
 pub use spec::ShardedSpec;
 
+use shards::{Shards, Shown};
+
+use crate::bits::Words;
 use crate::engine::saturating_sum;
 use crate::engine::{Counters, Inserted};
 use crate::error::{Error, Full};
@@ -42,8 +49,9 @@ pub(crate) const MOST_SHARDS: u32 = 4096;
 
 /// A filter that many threads can use at once: every operation takes `&self`.
 ///
-/// Keys are spread over independent shards by their hashes. Lookups in one shard do not wait for each other;
-/// an insert or a removal waits for, and blocks, only threads that use the same shard. Created by
+/// Keys are spread over independent shards by their hashes. Lookups take no locks and write to no shared memory, so any
+/// number of threads look up at the speed of one [`Filter`] that they share. Inserts and removals wait only for changes
+/// of the same shard; with Bloom kinds, inserts take no locks either. Created by
 /// [`Spec::sharded`](crate::Spec::sharded).
 ///
 /// # The guarantee
@@ -51,7 +59,7 @@ pub(crate) const MOST_SHARDS: u32 = 4096;
 /// That of [`Filter`]: every stored key is found until it is removed, as long as `remove` is called only for
 /// stored keys. An operation on one key takes effect at one moment between its call and its return.
 /// Operations on many keys, and [`len`](Self::len), [`stats`](Self::stats) and [`clear`](Self::clear), visit
-/// one shard after another: other threads may act in between.
+/// one shard after another: other threads may act in between. `docs/DESIGN.md`, "Threads", has the details.
 ///
 /// # The price
 ///
@@ -82,30 +90,7 @@ pub(crate) const MOST_SHARDS: u32 = 4096;
 pub struct Sharded {
     pub(crate) geometry: ShardedGeometry,
     hasher: KeyHasher,
-    shards: Box<[Shard]>,
-}
-
-/// One shard, on two cache lines of its own: processors fetch lines in pairs, and a lock that is taken would
-/// slow down its neighbours.
-#[repr(align(128))]
-struct Shard(RwLock<Filter>);
-
-/// The panic message for a lock whose holder panicked.
-const BROKEN: &str = "a thread panicked inside this shard, so its content cannot be trusted any more; rebuild the \
-                      filter from its keys or load its last file";
-
-impl Shard {
-    fn read(&self) -> RwLockReadGuard<'_, Filter> {
-        self.0.read().expect(BROKEN)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Filter> {
-        self.0.write().expect(BROKEN)
-    }
-
-    fn get_mut(&mut self) -> &mut Filter {
-        self.0.get_mut().expect(BROKEN)
-    }
+    shards: Shards,
 }
 
 impl Sharded {
@@ -114,14 +99,11 @@ impl Sharded {
 
     /// Creates an empty filter with this geometry.
     pub fn new(geometry: ShardedGeometry) -> Result<Self, Error> {
-        let shards =
-            (0..geometry.shards).map(|_| Filter::new(geometry.shard)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self::of(geometry, shards))
+        Ok(Self::of(geometry, empty_filters(&geometry)?))
     }
 
     pub(crate) fn of(geometry: ShardedGeometry, shards: Vec<Filter>) -> Self {
-        let shards = shards.into_iter().map(|filter| Shard(RwLock::new(filter))).collect();
-        Self { geometry, hasher: KeyHasher::new(geometry.seed()), shards }
+        Self { geometry, hasher: KeyHasher::new(geometry.seed()), shards: Shards::new(shards) }
     }
 
     /// The exact numbers of this filter.
@@ -138,15 +120,23 @@ impl Sharded {
 
     /// The shard of a key, and its hash there.
     #[inline]
-    fn locate<K: Key + ?Sized>(&self, key: &K) -> (&Shard, KeyHash) {
-        let (shard, hash) = shard_of(key.key_hash(&self.hasher), self.shards.len());
-        (&self.shards[shard], hash)
+    fn locate<K: Key + ?Sized>(&self, key: &K) -> (usize, KeyHash) {
+        shard_of(key.key_hash(&self.hasher), self.shards.len())
     }
 
     /// Stores one copy of a key. If there is no room in its shard, the filter stays as it was, bit for bit.
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> Result<(), Full> {
-        let (shard, hash) = self.locate(key);
-        shard.write().insert(&hash)
+        let hash = key.key_hash(&self.hasher);
+        match &self.shards {
+            Shards::Tags(tags) => {
+                let (shard, hash) = shard_of(hash, tags.len());
+                tags.write(shard).insert(&hash)
+            }
+            Shards::Bits(bits) => {
+                bits.insert(hash);
+                Ok(())
+            }
+        }
     }
 
     /// Stores a key unless the filter already reports it as present. If several threads do so with the same
@@ -160,52 +150,60 @@ impl Sharded {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn insert_unique<K: Key + ?Sized>(&self, key: &K) -> Result<Inserted, Full> {
-        let (shard, hash) = self.locate(key);
-        shard.write().insert_unique(&hash)
+        let hash = key.key_hash(&self.hasher);
+        match &self.shards {
+            // Keys that are there need no lock.
+            Shards::Tags(tags) if tags.contains(hash) => Ok(Inserted::Seen),
+            Shards::Tags(tags) => {
+                let (shard, hash) = shard_of(hash, tags.len());
+                tags.write(shard).insert_unique(&hash)
+            }
+            Shards::Bits(bits) => Ok(bits.insert_unique(hash)),
+        }
     }
 
     /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate.
+    /// Takes no lock and writes to no memory that other threads read, unless a writer changes the same shard again and
+    /// again in the meantime.
     #[must_use]
+    #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        let (shard, hash) = self.locate(key);
-        shard.read().contains(&hash)
+        self.shards.contains(key.key_hash(&self.hasher))
     }
 
     /// Removes one copy of a stored key. Returns `false`, and changes nothing, if there is none.
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> Result<bool, Error> {
         let (shard, hash) = self.locate(key);
-        shard.write().remove(&hash)
+        self.shards.tags(self.geometry.kind(), "remove keys")?.write(shard).remove(&hash)
     }
 
     /// Counts the stored copies that look like this key.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<u32, Error> {
         let (shard, hash) = self.locate(key);
-        shard.read().count(&hash)
+        self.shards.tags(self.geometry.kind(), "count copies")?.read(shard).count(&hash)
     }
 
     /// Removes all keys, one shard after another.
     pub fn clear(&self) {
-        for shard in &self.shards {
-            shard.write().clear();
-        }
+        (0..self.shards.len()).for_each(|shard| self.shards.clear(shard));
     }
 
     /// The number of copies stored.
     #[must_use]
     pub fn len(&self) -> u64 {
-        saturating_sum(self.shards.iter().map(|shard| shard.read().len()))
+        saturating_sum((0..self.shards.len()).map(|shard| self.shards.copies(shard)))
     }
 
     /// Whether nothing is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| shard.read().is_empty())
+        (0..self.shards.len()).all(|shard| self.shards.copies(shard) == 0)
     }
 
     /// Returns statistics of every shard, in order.
     #[must_use]
     pub fn shard_stats(&self) -> Vec<Stats> {
-        self.shards.iter().map(|shard| shard.read().stats()).collect()
+        (0..self.shards.len()).map(|shard| self.shards.show(shard).stats()).collect()
     }
 
     /// Returns statistics of the whole filter: sums over the shards, means of loads and rates, the longest of
@@ -224,8 +222,8 @@ impl Sharded {
     pub fn stats(&self) -> Stats {
         let mut counters = Counters::default();
         let mut parts = Vec::with_capacity(self.shards.len());
-        for shard in &self.shards {
-            let filter = shard.read();
+        for shard in 0..self.shards.len() {
+            let filter = self.shards.show(shard);
             counters.add(filter.counters());
             parts.push(filter.stats());
         }
@@ -254,10 +252,22 @@ impl Sharded {
         }
     }
 
-    /// All shards at one moment: these guards keep every writer out.
-    pub(crate) fn freeze(&self) -> Vec<RwLockReadGuard<'_, Filter>> {
-        self.shards.iter().map(Shard::read).collect()
+    /// All shards at one moment: guards that keep every writer out, or copies of the shards of Bloom kinds, which have no
+    /// locks. A copy has all keys whose inserts have returned.
+    pub(crate) fn freeze(&self) -> Vec<Shown<'_>> {
+        (0..self.shards.len()).map(|shard| self.shards.show(shard)).collect()
     }
+}
+
+/// Empty filters for all shards, side by side in one buffer, which is on large pages if it is large.
+fn empty_filters(geometry: &ShardedGeometry) -> Result<Vec<Filter>, Error> {
+    let too_large = || Error::TooLarge { keys: geometry.keys };
+    let bytes = Words::bytes_for(geometry.shard.table_bits().ok_or_else(too_large)?);
+    let all = bytes.checked_mul(u64::from(geometry.shards)).and_then(Words::bits_in).ok_or_else(too_large)?;
+    let all = Words::zeroed(all)?;
+    #[expect(clippy::cast_possible_truncation, reason = "a part of what was allocated")]
+    let cuts: Vec<usize> = (1..geometry.shards as usize).map(|shard| shard * bytes as usize / 8).collect();
+    all.into_parts(&cuts).into_iter().map(|words| Filter::in_words(geometry.shard, words)).collect()
 }
 
 /// The shard that a hash draws, and the rest of the hash, for the place and the fingerprint.
@@ -271,7 +281,7 @@ fn shard_of(hash: KeyHash, shards: usize) -> (usize, KeyHash) {
 /// A copy of all shards as they are at one moment.
 impl Clone for Sharded {
     fn clone(&self) -> Self {
-        let shards = self.freeze().iter().map(|filter| Filter::clone(filter)).collect();
+        let shards = self.freeze().iter().map(|shown| Filter::clone(shown)).collect();
         Self::of(self.geometry, shards)
     }
 }

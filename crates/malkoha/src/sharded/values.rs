@@ -21,27 +21,27 @@ impl Sharded {
     /// ```
     pub fn insert_value<K: Key + ?Sized>(&self, key: &K, value: u16) -> Result<(), Error> {
         let (shard, hash) = self.locate(key);
-        shard.write().insert_value(&hash, value)
+        self.shards.valued()?.write(shard).insert_value(&hash, value)
     }
 
     /// Returns the values of all stored copies that look like this key, ascending; those stored with the key
     /// are among them.
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
         let (shard, hash) = self.locate(key);
-        shard.read().get(&hash)
+        self.shards.valued()?.read(shard).get(&hash)
     }
 
     /// Changes the value of one stored copy of a key from `old` to `new`. Returns `false`, and changes
     /// nothing, if there is none.
     pub fn update_value<K: Key + ?Sized>(&self, key: &K, old: u16, new: u16) -> Result<bool, Error> {
         let (shard, hash) = self.locate(key);
-        shard.write().update_value(&hash, old, new)
+        self.shards.valued()?.write(shard).update_value(&hash, old, new)
     }
 
     /// Removes one copy of a key that is stored with this value. Returns `false`, and changes nothing, if
     /// there is none.
     pub fn remove_value<K: Key + ?Sized>(&self, key: &K, value: u16) -> Result<bool, Error> {
         let (shard, hash) = self.locate(key);
-        shard.write().remove_value(&hash, value)
+        self.shards.valued()?.write(shard).remove_value(&hash, value)
     }
 }

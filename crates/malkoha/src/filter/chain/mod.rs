@@ -46,6 +46,7 @@ mod tests;
 use core::convert::Infallible;
 
 use super::{Body, Filter};
+use crate::bits::Words;
 use crate::cuckoo::has_order;
 use crate::engine::{
     Again, BloomEngine, Content, Copied, Counters, CuckooEngine, Engine, Fill, Flaw, Inserted, Many, Stashed,
@@ -381,6 +382,10 @@ impl BloomEngine for Chain {
 
     fn merge_bits(&mut self, _: &dyn BloomEngine) {
         unreachable!("merges of growing filters are refused");
+    }
+
+    fn into_words(self: Box<Self>) -> Words {
+        unreachable!("shards do not grow");
     }
 
     fn clone_box(&self) -> Box<dyn BloomEngine> {

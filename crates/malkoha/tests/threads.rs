@@ -1,0 +1,255 @@
+//! Readers without locks: lookups between changes see the filter as it was at some moment.
+
+use std::collections::HashSet;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use crate::common::scale;
+use malkoha::testing::Stream;
+use malkoha::{Kind, Sharded, Spec};
+
+/// What was asked of a filter about one key, and what it answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Insert,
+    Remove,
+    Found(bool),
+}
+
+/// An operation on one key: it took effect at some moment from `begin` to `end`.
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    begin: u64,
+    end: u64,
+    act: Act,
+}
+
+/// Whether there is an order of operations on one key, which is absent at first, in which every answer is right and
+/// nothing comes before what had ended when it began. Searches all orders, after Wing and Gong 1993; the number of
+/// copies follows from the set of operations that came before, so no such set is tried twice.
+fn is_linearizable(history: &[Operation]) -> bool {
+    assert!(history.len() <= 128, "a set of operations is a number");
+    let all = u128::MAX >> (128 - history.len());
+    let (mut stack, mut tried) = (vec![(0u128, 0u32)], HashSet::new());
+    while let Some((done, copies)) = stack.pop() {
+        if done == all {
+            return true;
+        }
+        if !tried.insert(done) {
+            continue;
+        }
+        let left = || history.iter().enumerate().filter(move |(i, _)| done >> i & 1 == 0);
+        let earliest_end = left().map(|(_, operation)| operation.end).min().unwrap();
+        for (i, operation) in left().filter(|(_, operation)| operation.begin <= earliest_end) {
+            let copies = match operation.act {
+                Act::Insert => Some(copies + 1),
+                Act::Remove => copies.checked_sub(1),
+                Act::Found(found) => (found == (copies > 0)).then_some(copies),
+            };
+            stack.extend(copies.map(|copies| (done | 1 << i, copies)));
+        }
+    }
+    false
+}
+
+#[test]
+fn impossible_histories_are_recognised() {
+    let at = |begin, end, act| Operation { begin, end, act };
+    let insert = at(0, 10, Act::Insert);
+    assert!(is_linearizable(&[insert, at(1, 2, Act::Found(false)), at(3, 4, Act::Found(true))]));
+    assert!(
+        !is_linearizable(&[insert, at(1, 2, Act::Found(true)), at(3, 4, Act::Found(false))]),
+        "back again"
+    );
+    assert!(!is_linearizable(&[insert, at(11, 12, Act::Found(false))]), "a key that was stored is missed");
+    assert!(!is_linearizable(&[at(1, 2, Act::Found(true))]), "a key that nobody stored is found");
+    let remove = at(11, 20, Act::Remove);
+    assert!(is_linearizable(&[insert, remove, at(12, 13, Act::Found(false)), at(14, 15, Act::Found(false))]));
+    assert!(!is_linearizable(&[insert, remove, at(21, 22, Act::Found(true))]), "a removed key is found");
+    assert!(!is_linearizable(&[at(0, 1, Act::Remove)]), "what is not there is removed");
+}
+
+/// Fills a filter with other keys up to `load` of what it takes.
+fn crowd(filter: &Sharded, load: f64) -> Vec<u64> {
+    let count = (filter.geometry().capacity() as f64 * load) as u64;
+    (0..count).map(|i| u64::MAX - i).take_while(|key| filter.insert(key).is_ok()).collect()
+}
+
+/// What one thread did, with the index of the key, and how many copies of each key it left.
+type Recorded = (Vec<(usize, Operation)>, Vec<u32>);
+
+/// One thread of a recorded run: it stores, removes and looks up keys that all threads share.
+fn record(filter: &Sharded, keys: &[u64], clock: &AtomicU64, seed: u64) -> Recorded {
+    let (mut stream, mut mine, mut history) = (Stream::new(seed), vec![0; keys.len()], Vec::new());
+    for _ in 0..12 * keys.len() {
+        let at = stream.below(keys.len() as u64) as usize;
+        let begin = clock.fetch_add(1, Ordering::SeqCst);
+        let act = match stream.below(6) {
+            // A thread removes only copies that it stored.
+            0 if mine[at] > 0 => {
+                mine[at] -= 1;
+                assert_eq!(filter.remove(&keys[at]), Ok(true), "a stored copy is lost");
+                Act::Remove
+            }
+            0 | 1 if mine[at] < 2 => {
+                mine[at] += 1;
+                filter.insert(&keys[at]).unwrap();
+                Act::Insert
+            }
+            2 => Act::Found(filter.contains_slice(&[keys[at]; 16])[15]),
+            _ => Act::Found(filter.contains(&keys[at])),
+        };
+        let end = clock.fetch_add(1, Ordering::SeqCst);
+        history.push((at, Operation { begin, end, act }));
+    }
+    (history, mine)
+}
+
+/// Stops other threads when it is dropped, also by a panic.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn recorded_histories_are_linearizable() {
+    const THREADS: u64 = 3;
+    for kind in [Kind::Windowed(2), Kind::Sorted, Kind::Simplified(4), Kind::Classic(4)] {
+        // So few false positives that none of these keys looks like another.
+        let spec = Spec::new(2000, 1e-9).kind(kind).sharded(2);
+        let filter = spec.build().unwrap();
+        let others = crowd(&filter, 0.97);
+        let stop = AtomicBool::new(false);
+        let mut sights = [0; 2];
+        thread::scope(|scope| {
+            // Walks all the time: every other key comes and goes.
+            scope.spawn(|| {
+                let mut stream = Stream::new(77);
+                while !stop.load(Ordering::Relaxed) {
+                    let key = &others[stream.below(others.len() as u64) as usize];
+                    assert_eq!(filter.remove(key), Ok(true), "{kind} lost a key");
+                    filter.insert(key).unwrap();
+                }
+            });
+            let _stop = Stop(&stop);
+            for round in 0..scale(60, 20_000) {
+                let keys: Vec<u64> = (0..3).map(|i| 3 * round + i).collect();
+                let (clock, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
+                let recorded: Vec<Recorded> = thread::scope(|scope| {
+                    let threads: Vec<_> = (0..THREADS)
+                        .map(|thread| {
+                            let (filter, keys, clock, start) = (&filter, &keys, &clock, &start);
+                            scope.spawn(move || {
+                                start.wait();
+                                record(filter, keys, clock, round * THREADS + thread)
+                            })
+                        })
+                        .collect();
+                    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+                });
+                for (key, copies) in recorded.iter().flat_map(|(_, left)| keys.iter().zip(left)) {
+                    (0..*copies).for_each(|_| assert_eq!(filter.remove(key), Ok(true), "a copy is lost"));
+                }
+                for at in 0..keys.len() {
+                    let all = recorded.iter().flat_map(|(history, _)| history);
+                    let own: Vec<Operation> =
+                        all.filter(|(key, _)| *key == at).map(|(_, operation)| *operation).collect();
+                    let found = |found| own.iter().filter(|own| own.act == Act::Found(found)).count();
+                    sights = [sights[0] + found(false), sights[1] + found(true)];
+                    assert!(is_linearizable(&own), "{kind}: {own:?}");
+                }
+            }
+        });
+        assert!(sights.iter().all(|&count| count > 100), "{kind}: {sights:?} of both answers");
+        assert_eq!(filter.len(), others.len() as u64);
+    }
+}
+
+/// Readers look for keys that stay, while others come and go in crowded shards, so that tags move and stashes fill.
+#[test]
+fn readers_miss_no_key_whatever_writers_do() {
+    let kinds = [
+        (Kind::Windowed(2), 0),
+        (Kind::Flexible(4), 4),
+        (Kind::Sorted, 0),
+        (Kind::SemiSorted, 0),
+        (Kind::Simplified(4), 0),
+        (Kind::Bloom, 0),
+        (Kind::Blocked(2), 0),
+    ];
+    for (kind, values) in kinds {
+        let spec = Spec::new(6000, 1e-6).kind(kind);
+        let spec = if values > 0 { spec.values(values) } else { spec };
+        let spec = if kind.is_bloom() { spec } else { spec.max_steps(200) };
+        let filter = spec.sharded(3).build().unwrap();
+        let stay: Vec<u64> = (0..2000).collect();
+        filter.insert_slice(&stay).unwrap();
+        let absent: Vec<u64> = (1 << 40..(1 << 40) + 2000).collect();
+        let stop = AtomicBool::new(false);
+        let (wrong, asked) = thread::scope(|scope| {
+            let readers: Vec<_> = (0..2u64)
+                .map(|seed| {
+                    let (filter, stay, absent, stop) = (&filter, &stay, &absent, &stop);
+                    scope.spawn(move || {
+                        let (mut stream, mut wrong, mut asked) = (Stream::new(seed), 0u64, 0u64);
+                        while !stop.load(Ordering::Relaxed) {
+                            let from = stream.below(1800) as usize;
+                            let found = filter.contains_slice(&stay[from..from + 200]);
+                            assert!(found.into_iter().all(|found| found), "{kind}: a slice misses a key");
+                            for key in &stay[from..from + 50] {
+                                assert!(filter.contains(key), "{kind}: {key} is missed");
+                            }
+                            let found = filter.contains_slice(&absent[from..from + 200]);
+                            wrong += found.into_iter().filter(|found| *found).count() as u64;
+                            wrong += u64::from(filter.contains(&absent[from]));
+                            asked += 201;
+                        }
+                        (wrong, asked)
+                    })
+                })
+                .collect();
+            let writers: Vec<_> = (0..2u64)
+                .map(|thread| {
+                    let filter = &filter;
+                    scope.spawn(move || write(filter, thread, scale(15_000, 20_000_000)))
+                })
+                .collect();
+            let end = Stop(&stop);
+            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            drop(end);
+            readers
+                .into_iter()
+                .map(|reader| reader.join().unwrap())
+                .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        });
+        assert!(asked > 0 && wrong * 100 <= asked, "{kind}: {wrong} of {asked} absent keys are found");
+        assert_eq!(filter.contains_slice(&stay), vec![true; stay.len()]);
+    }
+}
+
+/// Inserts and removes own keys, more of them than there is room for.
+fn write(filter: &Sharded, thread: u64, steps: u64) {
+    let removes = !filter.geometry().kind().is_bloom();
+    let (mut stream, mut mine) = (Stream::new(100 + thread), Vec::new());
+    for step in 0..steps {
+        let key = (2 * step + thread) % 50_000 + (1 << 20);
+        match stream.below(8) {
+            0..=3 if removes && !mine.is_empty() => {
+                let key = mine.swap_remove(stream.below(mine.len() as u64) as usize);
+                assert_eq!(filter.remove(&key), Ok(true), "{filter:?} lost {key}");
+            }
+            4 if mine.len() < 5000 => {
+                let slice: Vec<u64> = (0..20).map(|i| key + (i << 30)).collect();
+                let full: Vec<usize> =
+                    filter.insert_slice(&slice).map_or_else(|full| full.indices().collect(), |()| Vec::new());
+                mine.extend((0..20).filter(|at| !full.contains(at)).map(|at| slice[at]));
+            }
+            _ if mine.len() < 5000 && filter.insert(&key).is_ok() => mine.push(key),
+            _ => assert!(mine.last().is_none_or(|key| filter.contains(key)), "{filter:?} lost a key"),
+        }
+    }
+}
