@@ -35,6 +35,7 @@ mod sharded_files;
 mod sharded_sizes;
 mod space;
 mod store;
+mod unions;
 mod values;
 mod values_kept;
 

@@ -49,6 +49,7 @@ mod overflow;
 mod region;
 #[cfg(test)]
 mod tests;
+mod union;
 
 pub(crate) use audit::RegionFlaw;
 pub(crate) use directory::Elastic;
