@@ -23,6 +23,7 @@ mod hash_quality;
 mod hazards;
 mod hostile_bytes;
 mod key_formats;
+mod labels;
 mod larger;
 mod layers;
 mod load;

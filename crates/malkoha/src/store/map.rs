@@ -166,6 +166,12 @@ impl Mapped {
         self.filter.geometry()
     }
 
+    /// The names of the bits of values, the lowest first; empty if they have none.
+    #[must_use]
+    pub fn labels(&self) -> &[String] {
+        self.filter.labels()
+    }
+
     /// The hasher that turns keys into hashes for the filter.
     #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
