@@ -182,7 +182,9 @@ pub(crate) fn unions_ahead<T: Engine>(
     union: impl Fn(&T, KeyHash) -> u16,
 ) {
     for (hashes, unions) in hashes.chunks(AHEAD).zip(unions.chunks_mut(AHEAD)) {
-        hashes.iter().for_each(|hash| engine.prefetch(*hash));
+        for hash in hashes {
+            engine.prefetch(*hash);
+        }
         for (hash, found) in hashes.iter().zip(unions) {
             *found = union(engine, *hash);
         }
