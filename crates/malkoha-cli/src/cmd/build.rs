@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use malkoha::{Filter, KeyHash, KeyHasher, Kind, Spec};
+use malkoha::{Filter, KeyFormat, KeyHash, KeyHasher, Kind, Spec};
 
 use crate::cli::{BuildArgs, Label};
 use crate::cmd::{Outcome, threads};
@@ -74,6 +74,12 @@ impl Labels {
 /// Runs the subcommand.
 pub(crate) fn run(args: &BuildArgs) -> Result<Outcome> {
     let start = Instant::now();
+    if let (Some(k), Some(_)) = (args.input.kmer, args.minimizers)
+        && k > KeyFormat::MOST_MINIMIZER_K
+    {
+        let most = KeyFormat::MOST_MINIMIZER_K;
+        bail!("minimizers have at most {most} letters, and --kmer asks for {k}; leave out --minimizers");
+    }
     let labels = Labels::new(&args.label)?;
     let inputs = match args.label.as_slice() {
         [] => input::or_standard_input(&args.input.inputs),

@@ -116,8 +116,11 @@ fn next_fastq(text: &[u8], begin: usize) -> Next {
     // Quality is as long as the sequence, so its end need not be looked for.
     let quality = plus + 1;
     let expected = quality + (sequence.1 - sequence.0);
-    let as_long = text.get(expected) == Some(&b'\n') && text[quality..expected].last() != Some(&b'\n');
-    let end = if as_long && !text[quality..expected].contains(&b'\n') {
+    let last = |from: usize, to: usize| text[from..to].last() == Some(&b'\r');
+    let is_as_long = text.get(expected) == Some(&b'\n')
+        && memchr(b'\n', &text[quality..expected]).is_none()
+        && last(quality, expected) == last(sequence.0, sequence.1);
+    let end = if is_as_long {
         expected
     } else {
         let Some(end) = line_end(quality) else { return Next::Unfinished };

@@ -9,9 +9,10 @@
 
 use super::kmers::{CODES, MOST_PACKED, OTHER, Rule};
 
-/// The rank of a word is (word ^ FLIP) * SPREAD. It must not change: files have minimizers by it.
-const FLIP: u64 = 0x2D35_8DCC_AA6C_78A5;
+/// The rank of a word is (word ^ FLIP) * SPREAD modulo 2^62. It must not change: files have minimizers by it.
+const FLIP: u64 = 0x2D35_8DCC_AA6C_78A5 & MASK;
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+const MASK: u64 = (1 << (2 * MOST_PACKED)) - 1;
 
 /// What undoes the multiplication.
 const GATHER: u64 = {
@@ -24,6 +25,23 @@ const GATHER: u64 = {
     inverse
 };
 
+const fn rank(word: u64) -> u64 {
+    (word ^ FLIP).wrapping_mul(SPREAD) & MASK
+}
+
+/// The word with this rank.
+const fn word(rank: u64) -> u64 {
+    rank.wrapping_mul(GATHER) & MASK ^ FLIP
+}
+
+/// The smaller of two ranks. They have 62 bits, so they are in the same order as the floating-point numbers with the same
+/// bits, which all CPUs compare in vectors.
+#[inline(always)]
+fn smaller(one: u64, other: u64) -> u64 {
+    let (one, other) = (f64::from_bits(one), f64::from_bits(other));
+    (if one < other { one } else { other }).to_bits()
+}
+
 /// Letters that are examined at a time.
 const STRIDE: usize = 32;
 
@@ -33,6 +51,8 @@ pub(crate) struct Words {
     /// The words are the first `len` of these.
     buffer: Vec<u64>,
     len: usize,
+    /// A buffer for minimizers of windows of half the width.
+    half: Vec<u64>,
 }
 
 impl Words {
@@ -66,14 +86,14 @@ impl Words {
         loop {
             let (run, after) = rest.split_at(run(rest));
             let begin = self.len;
-            let words = roll(run, rule.k, &mut self.buffer[begin..]);
             let is_known = first && continued;
             self.len += match rule.window {
-                None => words,
+                None => roll(run, rule.k, &mut self.buffer[begin..], |word| word),
                 Some(window) => {
+                    let words = roll(run, rule.k, &mut self.buffer[begin..], rank);
                     let is_whole = !(is_known || cut && after.is_empty());
-                    let words = &mut self.buffer[begin..begin + words];
-                    minimizers(words, window as usize, is_known, is_whole)
+                    let ranks = &mut self.buffer[begin..begin + words];
+                    minimizers(ranks, &mut self.half, window as usize, is_known, is_whole)
                 }
             };
             first = false;
@@ -95,8 +115,9 @@ fn run(text: &[u8]) -> usize {
     whole * STRIDE + rest.iter().position(|byte| !is_letter(byte)).unwrap_or(rest.len())
 }
 
-/// Writes the words of a run of letters ACGT, and returns how many there are.
-fn roll(run: &[u8], k: u32, words: &mut [u64]) -> usize {
+/// Writes what `of` makes of the words of a run of letters ACGT, and returns how many there are.
+#[inline(always)]
+fn roll(run: &[u8], k: u32, words: &mut [u64], of: impl Fn(u64) -> u64) -> usize {
     let mask = (1u64 << (2 * k)) - 1;
     let top = 2 * (k - 1);
     let (mut forward, mut reverse) = (0u64, 0u64);
@@ -112,39 +133,53 @@ fn roll(run: &[u8], k: u32, words: &mut [u64]) -> usize {
         next(*letter);
     }
     for (word, letter) in words.iter_mut().zip(tail) {
-        *word = next(*letter);
+        *word = of(next(*letter));
     }
     tail.len()
 }
 
-/// Replaces the words of a run by their minimizers, one for all neighbouring windows that have it, and returns how many
-/// there are. The first is left out if it `is_known`. If there are fewer words than a window has, they are one window if
-/// the run `is_whole`.
-fn minimizers(words: &mut [u64], window: usize, is_known: bool, is_whole: bool) -> usize {
-    if words.len() < window && !is_whole || words.is_empty() {
+/// Replaces the ranks of the words of a run by the minimizers, one for all neighbouring windows that have it, and returns
+/// how many there are. The first is left out if it `is_known`. If there are fewer words than a window has, they are one
+/// window if the run `is_whole`.
+fn minimizers(
+    ranks: &mut [u64],
+    half: &mut Vec<u64>,
+    window: usize,
+    is_known: bool,
+    is_whole: bool,
+) -> usize {
+    if ranks.len() < window && !is_whole || ranks.is_empty() {
         return 0;
     }
-    for word in words.iter_mut() {
-        *word = (*word ^ FLIP).wrapping_mul(SPREAD);
+    if half.len() < ranks.len() {
+        half.resize(ranks.len(), 0);
     }
-    let window = window.min(words.len());
-    let (mut width, mut len) = (1, words.len());
-    while width < window {
-        // Windows of this width that begin with a step between them are together a wider one.
-        let step = width.min(window - width);
-        len -= step;
-        for at in 0..len {
-            words[at] = words[at].min(words[at + step]);
+    let window = window.min(ranks.len());
+    let (mut width, mut len) = (1, ranks.len());
+    // Two windows with a step between them are together a wider one.
+    let widen = |from: &[u64], to: &mut [u64], step: usize| {
+        for ((to, one), other) in to.iter_mut().zip(from).zip(&from[step..]) {
+            *to = smaller(*one, *other);
         }
-        width += step;
+    };
+    while width < window {
+        let step = width.min(window - width);
+        widen(&ranks[..len], &mut half[..len - step], step);
+        (width, len) = (width + step, len - step);
+        let step = width.min(window - width);
+        widen(&half[..len], &mut ranks[..len - step], step);
+        (width, len) = (width + step, len - step);
     }
     let mut count = 0;
-    let mut last = if is_known { words[0] } else { !words[0] };
+    let mut last = if is_known { ranks[0] } else { !ranks[0] };
     for at in 0..len {
-        let rank = words[at];
-        words[count] = rank.wrapping_mul(GATHER) ^ FLIP;
+        let rank = ranks[at];
+        ranks[count] = rank;
         count += usize::from(rank != last);
         last = rank;
+    }
+    for rank in &mut ranks[..count] {
+        *rank = word(*rank);
     }
     count
 }
@@ -182,9 +217,9 @@ mod tests {
     fn naive_minimizers(sequence: &[u8], k: usize, w: usize) -> Vec<u64> {
         let mut all = Vec::new();
         for run in naive_words(sequence, k).into_iter().filter(|run| !run.is_empty()) {
-            let firsts = run.windows(w.min(run.len())).map(|window| {
-                *window.iter().min_by_key(|word| (**word ^ FLIP).wrapping_mul(SPREAD)).unwrap()
-            });
+            let firsts = run
+                .windows(w.min(run.len()))
+                .map(|window| *window.iter().min_by_key(|word| rank(**word)).unwrap());
             let mut firsts: Vec<u64> = firsts.collect();
             firsts.dedup();
             all.extend(firsts);
@@ -204,6 +239,7 @@ mod tests {
     #[test]
     fn words_and_minimizers_are_those_of_the_definition() {
         assert_eq!(SPREAD.wrapping_mul(GATHER), 1);
+        assert!([0, 1, 77, MASK].into_iter().all(|n| word(rank(n)) == n));
         for length in [0, 1, 5, 30, 31, 32, 45, 64, 100, 700] {
             let text = sequence(length, length as u64);
             for k in [1, 2, 3, 11, 27, 31] {

@@ -162,7 +162,9 @@ impl ReadBlock {
     pub(crate) fn matches(&self, (first, second): Unit) -> (u64, u64) {
         let count = |read| {
             let found = &self.found[self.range(read)];
-            (found.len() as u64, found.iter().map(|found| u64::from(*found)).sum::<u64>())
+            // Few enough at a time that their sum is a byte, which is summed in vectors.
+            let few = |few: &[bool]| u64::from(few.iter().map(|found| u8::from(*found)).sum::<u8>());
+            (found.len() as u64, found.chunks(255).map(few).sum::<u64>())
         };
         let (words, found) = count(first);
         second.map_or((words, found), |read| {

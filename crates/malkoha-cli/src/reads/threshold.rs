@@ -95,15 +95,25 @@ fn tail(trials: u64, least: u64, rate: f64) -> f64 {
     if rate >= 1.0 {
         return 1.0;
     }
-    let (log_hit, log_miss) = (rate.ln(), (-rate).ln_1p());
-    // The logarithm of the chance of exactly `least` hits; the others follow from it, and soon become small.
-    let choices: f64 = (0..least).map(|i| ((trials - i) as f64 / (least - i) as f64).ln()).sum();
-    let mut term = (choices + least as f64 * log_hit + (trials - least) as f64 * log_miss).exp();
-    let (mut sum, odds) = (0.0, rate / (1.0 - rate));
+    let chance = |hits: u64| {
+        let choices: f64 = (0..hits).map(|i| ((trials - i) as f64 / (hits - i) as f64).ln()).sum();
+        (choices + hits as f64 * rate.ln() + (trials - hits) as f64 * (-rate).ln_1p()).exp()
+    };
+    // The chances of neighbouring numbers of hits follow from one another, and become small away from the mean.
+    let odds = rate / (1.0 - rate);
+    if (least as f64) <= trials as f64 * rate {
+        let (mut term, mut below) = (chance(least.max(1) - 1), 0.0);
+        for hits in (0..least).rev() {
+            below += term;
+            term *= hits as f64 / (trials - hits + 1) as f64 / odds;
+        }
+        return (1.0 - below).clamp(0.0, 1.0);
+    }
+    let (mut term, mut sum) = (chance(least), 0.0);
     for hits in least..=trials {
         sum += term;
         term *= (trials - hits) as f64 / (hits + 1) as f64 * odds;
-        if term < sum * 1e-12 && hits as f64 > trials as f64 * rate {
+        if term < sum * 1e-12 {
             break;
         }
     }
