@@ -86,14 +86,13 @@ pub(crate) enum Command {
     Dedup(DedupArgs),
     /// Keep or discard whole FASTA and FASTQ records by how many of their DNA words a filter holds.
     ///
-    /// A record, or a pair of them, matches if enough of its words are found. The order is kept. docs/READS.md has
-    /// definitions and measurements.
-    #[command(after_help = UNITS)]
+    /// A record, or a pair of them, matches if enough of its words are found. The order is kept. Input and output may be
+    /// compressed.
     Reads(ReadsArgs),
     /// Sort FASTA and FASTQ records by origin, with a filter whose words have labels (build --label).
     ///
     /// For two labels such as host and graft, the classes are host, graft, both, neither and ambiguous, by the rules of
-    /// xengsort; for more, both is called several. docs/READS.md has the rules.
+    /// xengsort; for more, both is called several. Input and output may be compressed.
     Classify(ClassifyArgs),
     /// Print completions for a shell.
     Completions(CompletionsArgs),
