@@ -11,6 +11,9 @@
 //! read records and find words are compiled into this one too, so that the limits are those of the same code.
 #![allow(clippy::print_stdout, reason = "it prints tables")]
 #![allow(dead_code, reason = "parts of the program")]
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers")]
+#![allow(clippy::naive_bytecount, reason = "clear enough here")]
+#![allow(clippy::type_complexity, clippy::too_many_lines, reason = "one table after the other")]
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -77,9 +80,9 @@ fn genome(path: &Path) -> Result<Vec<u8>> {
     let mut letters = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {
         if line.first() == Some(&b'>') {
-            letters.push(b'N')
+            letters.push(b'N');
         } else {
-            letters.extend(line.to_ascii_uppercase())
+            letters.extend(line.to_ascii_uppercase());
         }
     }
     Ok(letters)
