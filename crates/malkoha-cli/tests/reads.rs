@@ -222,7 +222,7 @@ fn minimizers_are_asked_and_stored() {
     let pieces: Vec<&str> =
         [0, 7000, 7010, 7040, 7090, 20_000].windows(2).map(|cut| &genome[cut[0]..cut[1]]).collect();
     let pieces: Vec<String> = pieces.iter().map(|piece| piece.replace("ACGTA", "ACNTA")).collect();
-    let fasta: String = pieces.iter().map(|piece| format!(">p\n{piece}\n")).collect();
+    let fasta = pieces.iter().map(|piece| format!(">p\n{piece}\n")).collect::<Vec<_>>().concat();
     scene.write("genome.fa", fasta);
     scene.write("reads.fq", fastq(&reads));
     let units: Vec<&[Read]> = reads.chunks(1).collect();
@@ -507,8 +507,8 @@ fn the_report_counts_everything() {
     // A high rate and a low threshold: what matches by chance is told, and about right.
     scene.run("build -q --kmer 21 --rate 5% -o high.malkoha genome.fa").ok();
     let mut strangers = Letters(77);
-    let strangers: String = (0..2000).map(|_| format!(">s\n{}\n", strangers.sequence(60))).collect();
-    scene.write("strangers.fa", strangers);
+    let strangers: Vec<String> = (0..2000).map(|_| format!(">s\n{}\n", strangers.sequence(60))).collect();
+    scene.write("strangers.fa", strangers.concat());
     let report = scene.run("reads --json -a 4 high.malkoha strangers.fa -o out.fa").ok();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let (kept, expected) =

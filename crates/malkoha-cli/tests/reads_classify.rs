@@ -83,15 +83,15 @@ fn reads_are_put_into_the_classes_that_sets_say() {
     ] {
         let scene = Scene::new(&format!("classify-{}-{}", names.len(), options.len()));
         let (genomes, reads) = genomes_and_reads(names.len(), 800);
-        let mut labels = String::new();
+        let mut labels = Vec::new();
         for (name, genome) in names.iter().zip(&genomes) {
             // In two files, which have some words in common.
             scene.write(&format!("{name}.1.fa"), format!(">1\n{}\n", &genome[..5_000]));
             scene.write(&format!("{name}.2.fa"), format!(">2\n{}\n", &genome[4_500..]).to_lowercase());
-            labels += &format!(" --label {name}={name}.1.fa --label {name}={name}.2.fa");
+            labels.push(format!("--label {name}={name}.1.fa --label {name}={name}.2.fa"));
         }
         scene.write("reads.fq", fastq(&reads));
-        scene.run(&format!("build -q --kmer {K} {options} -o f.malkoha{labels}")).ok();
+        scene.run(&format!("build -q --kmer {K} {options} -o f.malkoha {}", labels.join(" "))).ok();
         let set = |genome: &String| {
             let parts = [&genome[..5_000], &genome[4_500..]];
             parts.iter().flat_map(|part| words(part, K)).collect::<HashSet<_>>()
@@ -201,8 +201,8 @@ fn labels_are_refused_where_they_would_be_lost() {
     scene.run("build --kmer 21 --label =a.fa -o g.malkoha").fails(&["host=human.fa"]);
     scene.run("build --kmer 21 --label a=a.fa a.fa -o g.malkoha").fails(&["--label"]);
     scene.run("build --kmer 21 --kind bloom --label a=a.fa -o g.malkoha").fails(&["cuckoo kind"]);
-    let many: String = (0..17).map(|i| format!(" --label l{i}=a.fa")).collect();
-    scene.run(&format!("build --kmer 21 -o g.malkoha{many}")).fails(&["more than 16 labels"]);
+    let many: Vec<String> = (0..17).map(|i| format!(" --label l{i}=a.fa")).collect();
+    scene.run(&format!("build --kmer 21 -o g.malkoha{}", many.concat())).fails(&["more than 16 labels"]);
     scene.run("build --kmer 21 --label a=nowhere.fa -o g.malkoha").fails(&["nowhere.fa"]);
     // Membership works as in any filter.
     assert_eq!(scene.run("query -c f.malkoha a.fa").ok().trim(), "18");
