@@ -69,8 +69,14 @@ impl Unfinished {
         let mut temporary = path.clone().into_os_string();
         temporary.push(".partial");
         let temporary = PathBuf::from(temporary);
-        let file = Some(File::create_new(&temporary)?);
-        Ok(Self { file, temporary, path, empty: true })
+        let file = File::create_new(&temporary).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::other(format!(
+                "{} exists: another program writes it, or was interrupted; then remove it",
+                temporary.display()
+            )),
+            _ => error,
+        })?;
+        Ok(Self { file: Some(file), temporary, path, empty: true })
     }
 
     pub(crate) fn write(&mut self, packed: &[u8]) -> io::Result<()> {

@@ -434,6 +434,9 @@ fn what_cannot_be_read_is_told_and_leaves_no_output() {
     scene.run("reads f.malkoha nowhere.fq -o out.fq").fails(&["nowhere.fq"]);
     scene.run("reads f.malkoha reads.fq -o reads.fq/out.fq").fails(&["cannot write reads.fq/out.fq"]);
     assert!(!scene.path("out.fq").exists());
+    scene.write("out.fq.partial", "");
+    scene.run("reads f.malkoha reads.fq -o out.fq").fails(&["out.fq.partial exists", "remove it"]);
+    std::fs::remove_file(scene.path("out.fq.partial")).unwrap();
     // Nothing that is read is overwritten.
     scene.run("reads f.malkoha reads.fq -o reads.fq").fails(&["would be lost"]);
     scene.run("reads f.malkoha reads.fq -o f.malkoha").fails(&["would be lost"]);

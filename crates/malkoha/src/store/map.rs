@@ -209,6 +209,11 @@ impl Mapped {
         self.filter.get(key)
     }
 
+    /// As [`Filter::union`].
+    pub fn union<K: Key + ?Sized>(&self, key: &K) -> Result<u16, Error> {
+        self.filter.union(key)
+    }
+
     /// Returns how many stored copies look like each key of a slice.
     pub fn count_slice<K: Key>(&self, keys: &[K]) -> Result<Vec<u32>, Error> {
         self.filter.count_slice(keys)
