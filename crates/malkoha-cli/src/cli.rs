@@ -11,6 +11,7 @@ use malkoha::{KeyFormat, Kind, Need};
 
 use crate::input::column::{self, Column, Which};
 use crate::needs;
+use crate::reads::threshold::Threshold;
 use crate::text::TextArgs;
 use crate::units;
 
@@ -83,6 +84,16 @@ pub(crate) enum Command {
     /// Print the first occurrence of every line, or drop duplicate texts from JSON lines.
     #[command(after_help = UNITS)]
     Dedup(DedupArgs),
+    /// Keep or discard whole FASTA and FASTQ records by how many of their DNA words a filter holds.
+    ///
+    /// A record, or a pair of them, matches if enough of its words are found. The order is kept. Input and output may be
+    /// compressed.
+    Reads(ReadsArgs),
+    /// Sort FASTA and FASTQ records by origin, with a filter whose words have labels (build --label).
+    ///
+    /// For two labels such as host and graft, the classes are host, graft, both, neither and ambiguous, by the rules of
+    /// xengsort; for more, both is called several. Input and output may be compressed.
+    Classify(ClassifyArgs),
     /// Print completions for a shell.
     Completions(CompletionsArgs),
     /// Print the manual page.
@@ -240,11 +251,131 @@ pub(crate) struct BuildArgs {
 
     /// Store every key that is read, even if it looks like a stored one, so that all can be removed again.
     /// Safe for removals if no key is read twice.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "label")]
     pub(crate) copies: bool,
+
+    /// Store only minimizers, the first of every W consecutive DNA words in a pseudo-random order: about 2 of W + 1
+    /// words. For `reads` and `classify`.
+    #[arg(long, value_name = "W", value_parser = window(), requires = "kmer")]
+    pub(crate) minimizers: Option<u32>,
+
+    /// Read this file, and store with its keys that they come from NAME. Give it once for each file; up to 16 names. A
+    /// key of several files has all of their names. For `classify`.
+    #[arg(long, value_name = "NAME=FILE", value_parser = label, conflicts_with = "inputs")]
+    pub(crate) label: Vec<Label>,
 
     #[command(flatten)]
     pub(crate) input: KeyArgs,
+}
+
+/// A file whose keys have a label.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    pub(crate) name: String,
+    pub(crate) input: PathBuf,
+}
+
+/// Parses a name and a file.
+fn label(text: &str) -> Result<Label, String> {
+    match text.split_once('=') {
+        Some((name, input)) if !name.is_empty() && !input.is_empty() => {
+            Ok(Label { name: name.to_owned(), input: PathBuf::from(input) })
+        }
+        _ => Err("a name, =, and a file, such as host=human.fa".to_owned()),
+    }
+}
+
+/// Parses a number of words, of which one is a minimizer.
+fn window() -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(1..=i64::from(KeyFormat::MOST_WINDOW))
+}
+
+/// Records that are compared with a filter.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// FASTA or FASTQ files; - or no file means standard input.
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// The mates of the records of an input, in the same order: one file for each input. The words of both count together,
+    /// and pairs stay together.
+    #[arg(long, short = '2', value_name = "FILE", conflicts_with = "interleaved")]
+    pub(crate) mates: Vec<PathBuf>,
+
+    /// The mate of every record follows it.
+    #[arg(long)]
+    pub(crate) interleaved: bool,
+
+    /// Look up only minimizers, the first of every W consecutive words in a pseudo-random order, which is faster. A filter
+    /// that was built with --minimizers knows W.
+    #[arg(long, value_name = "W", value_parser = window())]
+    pub(crate) minimizers: Option<u32>,
+
+    /// Threads, 1 to 64; by default one per core. The result does not depend on it.
+    #[arg(long, short = 'j', value_parser = threads())]
+    pub(crate) threads: Option<usize>,
+
+    /// No progress bar and no summary.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Print the summary as a JSON object: on standard error if records go to standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReadsArgs {
+    /// The filter, built with --kmer.
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+
+    /// How many of its words must be found for a record to match: a number such as 3, or a share such as 0.25 or 25%,
+    /// which is rounded up and at least one word.
+    #[arg(long, short = 'a', value_name = "N|SHARE", default_value = "10%")]
+    pub(crate) at_least: Threshold,
+
+    /// Discard records that match, and keep the others.
+    #[arg(long, short = 'v')]
+    pub(crate) invert: bool,
+
+    /// Print only the number of records that are kept.
+    #[arg(long, short, conflicts_with_all = ["out", "out_mates"])]
+    pub(crate) count: bool,
+
+    /// Write to this file, compressed if it is named .gz, .zst, .bz2 or .xz; - is standard output, the default.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Write the mates of pairs to this file. By default each follows its record.
+    #[arg(long, short = 'O', value_name = "FILE", requires = "out")]
+    pub(crate) out_mates: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) records: RecordArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ClassifyArgs {
+    /// The filter, built with --kmer and --label.
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: PathBuf,
+
+    /// Write a file for each class, with its name in place of {}, such as sorted/{}.fq.gz. Compressed if it is named
+    /// .gz, .zst, .bz2 or .xz. By default, classes are only counted.
+    #[arg(long, short, value_name = "FILES")]
+    pub(crate) out: Option<String>,
+
+    /// Write the mates of pairs to these files. By default each follows its record.
+    #[arg(long, short = 'O', value_name = "FILES", requires = "out")]
+    pub(crate) out_mates: Option<String>,
+
+    /// Write only this class; may be given several times.
+    #[arg(long, value_name = "CLASS", requires = "out")]
+    pub(crate) only: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) records: RecordArgs,
 }
 
 #[derive(Clone, Debug, Args)]

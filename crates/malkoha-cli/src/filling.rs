@@ -11,7 +11,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
 use anyhow::{Result, anyhow};
-use malkoha::{Filter, Full, KeyHash};
+use malkoha::{Error, Filter, Full, KeyHash};
 
 use crate::adjustable::Adjustable;
 use crate::input::Source;
@@ -28,6 +28,24 @@ const MOST_BATCH: u64 = 1 << 22;
 /// Bytes of memory for each hash of a batch: 8 in each of two batches, and 12 where the engine sorts them.
 const BYTES_PER_HASH: u64 = 28;
 
+/// What is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Storing<'a> {
+    /// Every key that does not seem to be stored already.
+    Once,
+    /// Every key.
+    Copies,
+    /// Every key once, with the labels of all inputs that it is in: a set of bits for each input.
+    Labels(&'a [u16]),
+}
+
+/// Hashes, and with labels a value for each.
+#[derive(Default)]
+struct Batch {
+    hashes: Vec<KeyHash>,
+    values: Vec<u16>,
+}
+
 /// Returns how many hashes are stored at once, so that they take at most a tenth of the memory of the filter, or little.
 fn batch(filter: &Filter) -> usize {
     let tenth = filter.geometry().bytes() / 10 / BYTES_PER_HASH;
@@ -35,26 +53,28 @@ fn batch(filter: &Filter) -> usize {
     BATCH.told().unwrap_or(BATCH.size.max(more))
 }
 
-/// Stores all keys; those that seem to be stored already only if `copies` is set. If there is no room for one
-/// of them, the error is [`Full`], and the filter holds some of the keys.
-pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: bool) -> Result<Tally> {
+/// Stores all keys. If there is no room for one of them, the error is [`Full`], and the filter holds some of the keys.
+pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, storing: Storing) -> Result<Tally> {
     let hasher = *filter.hasher();
     let (enough, mut skipped) = (batch(filter), 0);
     let stop = source.stop();
-    let (full_batches, batches) = sync_channel::<Vec<KeyHash>>(0);
+    let (full_batches, batches) = sync_channel::<Batch>(0);
     let (used, used_batches) = channel();
     let mut tally = std::thread::scope(|scope| {
-        let storing = scope.spawn(|| {
+        let thread = scope.spawn(|| {
             // Do not wait for more input if there is no room for what has arrived.
-            store(filter, batches, &used, threads, copies).inspect_err(|_| stop.now())
+            store(filter, batches, &used, threads, storing).inspect_err(|_| stop.now())
         });
-        let empty = || Vec::with_capacity(enough + enough / 8);
+        let empty = || Batch { hashes: Vec::with_capacity(enough + enough / 8), values: Vec::new() };
         let mut batch = empty();
         let mut collect = |worked: &mut Worked| {
             let keys = &worked.keys;
             skipped += keys.skipped;
-            batch.extend_from_slice(&keys.hashes);
-            if batch.len() < enough {
+            batch.hashes.extend_from_slice(&keys.hashes);
+            if let Storing::Labels(labels) = storing {
+                batch.values.resize(batch.hashes.len(), labels[worked.origin.input]);
+            }
+            if batch.hashes.len() < enough {
                 return Ok(());
             }
             // The other batch has been stored when this one is taken.
@@ -69,7 +89,7 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
             let _ = full_batches.send(batch);
         }
         drop(full_batches);
-        let stored = storing.join().expect("storing does not panic")?;
+        let stored = thread.join().expect("storing does not panic")?;
         read.map(|()| stored)
     })?;
     tally.skipped = skipped;
@@ -79,25 +99,33 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, copies: 
 /// Stores batches as they arrive, and gives them back to be used again.
 fn store(
     filter: &mut Filter,
-    batches: Receiver<Vec<KeyHash>>,
-    used: &Sender<Vec<KeyHash>>,
+    batches: Receiver<Batch>,
+    used: &Sender<Batch>,
     threads: usize,
-    copies: bool,
-) -> Result<Tally, Full> {
+    storing: Storing,
+) -> Result<Tally> {
     let mut tally = Tally::default();
     for mut batch in batches {
-        let stored = if copies && filter.is_empty() {
-            filter.extend(&batch, threads)?;
-            batch.len() as u64
-        } else if copies {
-            // Nothing has to be undone if there is no room, so no second table is needed for that.
-            filter.insert_slice(&batch).map_err(|_| Full)?;
-            batch.len() as u64
-        } else {
-            filter.extend_unique(&batch, threads)?
+        let Batch { hashes, values } = &mut batch;
+        let stored = match storing {
+            Storing::Copies if filter.is_empty() => {
+                filter.extend(hashes, threads)?;
+                hashes.len() as u64
+            }
+            Storing::Copies => {
+                // Nothing has to be undone if there is no room, so no second table is needed for that.
+                filter.insert_slice(hashes).map_err(|_| Full)?;
+                hashes.len() as u64
+            }
+            Storing::Once => filter.extend_unique(hashes, threads)?,
+            Storing::Labels(_) => filter.or_values(hashes, values, threads).map_err(|error| match error {
+                Error::Full => anyhow!(Full),
+                error => error.into(),
+            })?,
         };
-        tally.add(filter, batch.len(), stored);
-        batch.clear();
+        tally.add(filter, hashes.len(), stored);
+        hashes.clear();
+        values.clear();
         // Nobody needs the last ones.
         let _ = used.send(batch);
     }

@@ -24,8 +24,12 @@ const LARGE: u64 = 64 << 20;
 /// How far the rate may be above the promise: that of a Bloom filter with as many keys as planned varies a little.
 const TOLERANCE: f64 = 1.1;
 
-/// Reads and verifies a filter from a file, a pipe or, if the path is `-`, standard input.
+/// Reads and verifies a filter from a file, a pipe or, if the path is `-`, standard input. A file with holes is checked
+/// in pieces first: its header may promise a table that nobody ever wrote, and that takes only memory.
 pub(crate) fn open(path: &Path) -> Result<Filter> {
+    if !is_standard_input(path) && path.metadata().is_ok_and(|found| found.is_file() && has_holes(&found)) {
+        check(path)?;
+    }
     let filter = if is_standard_input(path) {
         Filter::read_from(io::stdin().lock())
     } else if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
@@ -40,11 +44,31 @@ pub(crate) fn open(path: &Path) -> Result<Filter> {
 /// Reads and verifies a filter. A large file that is damaged, or whose header promises more than there is, is refused
 /// before it takes the memory of a filter.
 pub(crate) fn open_with_care(path: &Path) -> Result<Filter> {
-    let is_large = |found: std::fs::Metadata| found.is_file() && found.len() >= LARGE;
+    let is_large = |found: std::fs::Metadata| found.is_file() && found.len() >= LARGE && !has_holes(&found);
     if !is_standard_input(path) && path.metadata().is_ok_and(is_large) {
-        Filter::check_file(path).with_context(|| format!("cannot use {} as a filter", name(path)))?;
+        check(path)?;
     }
     open(path)
+}
+
+/// Checks a file in pieces.
+fn check(path: &Path) -> Result<()> {
+    Filter::check_file(path).with_context(|| format!("cannot use {} as a filter", name(path)))
+}
+
+/// Returns whether a large file takes less room than it has bytes: parts of it were never written, or its system
+/// compresses files.
+#[cfg(unix)]
+fn has_holes(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // The unit is 512 bytes on every system.
+    found.len() >= LARGE && found.blocks().saturating_mul(512) < found.len()
+}
+
+/// Other systems do not tell.
+#[cfg(not(unix))]
+fn has_holes(found: &std::fs::Metadata) -> bool {
+    found.len() >= LARGE
 }
 
 /// Returns the name of a filter in messages.
@@ -67,7 +91,10 @@ impl Changing {
         }
         let place = Place::of(path)?;
         let lock = place.lock()?;
-        let filter = place.open().with_context(|| format!("cannot use {} as a filter", name(path)))?;
+        let filter = open(place.real())?;
+        if !filter.labels().is_empty() {
+            bail!("{} has labels, and new keys would have none; build it again with --label", name(path));
+        }
         Ok(Self { filter, place, lock })
     }
 
@@ -88,14 +115,14 @@ pub(crate) fn source(
     bar: ProgressBar,
     silent: bool,
 ) -> Result<Source> {
-    let (format, kmer) = key_format::reading(filter, path, args)?;
+    let (format, words) = key_format::reading(filter, path, args)?;
     if key_format::is_guessed(filter, args) && !silent {
         note(format_args!(
             "{} does not tell what its keys are, so lines are; if they are not, give --format",
             name(path)
         ));
     }
-    let mut source = Source::new(inputs, format, kmer, args.table.column(), bar);
+    let mut source = Source::new(inputs, format, words, args.table.column(), bar);
     source.silent(silent);
     Ok(source)
 }
@@ -147,11 +174,20 @@ pub(crate) fn describe(report: &mut Report, filter: &Filter) {
         .fact("rate", format_args!("{} predicted", rate_in_words(stats.predicted_rate)))
         .fact("room", room(&stats));
     let format = key_format::of(filter);
-    let kmer = if let KeyFormat::Kmers { k } = format { Some(k) } else { None };
+    let (kmer, window) = match format {
+        KeyFormat::Kmers { k } => (Some(k), None),
+        KeyFormat::Minimizers { k, w } => (Some(k), Some(w)),
+        _ => (None, None),
+    };
+    if !filter.labels().is_empty() {
+        report.fact("labels", filter.labels().join(", "));
+    }
     report
         .data("kind", geometry.kind().to_string())
         .data("key_format", format.name())
         .data("kmer", kmer)
+        .data("window", window)
+        .data("labels", filter.labels())
         .data("keys", stats.items)
         .data("planned_keys", geometry.keys())
         .data("promised_rate", geometry.rate())

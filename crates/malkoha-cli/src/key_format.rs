@@ -5,12 +5,12 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use malkoha::{Filter, KeyFormat};
 
-use crate::cli::{Format, KeyArgs};
-use crate::input::kmers;
+use crate::cli::{BuildArgs, Format, KeyArgs};
+use crate::input::kmers::{self, Rule};
 use crate::text;
 
-/// How to read an input: what separates keys, if that is known, and the length of DNA words.
-pub(crate) type Reading = (Option<Format>, Option<u32>);
+/// How to read an input: what separates keys, if that is known, and which DNA words are keys.
+pub(crate) type Reading = (Option<Format>, Option<Rule>);
 
 /// Returns the format of a filter's keys. Files of version 1 do not store it, except for k, which was in the
 /// seed.
@@ -23,9 +23,9 @@ pub(crate) fn of(filter: &Filter) -> KeyFormat {
 }
 
 /// Returns the format of the keys of a new filter.
-pub(crate) fn of_new(args: &KeyArgs) -> KeyFormat {
-    match (args.kmer, args.format) {
-        (Some(k), _) => KeyFormat::Kmers { k },
+pub(crate) fn of_new(args: &BuildArgs) -> KeyFormat {
+    match (args.input.kmer, args.input.format) {
+        (Some(k), _) => args.minimizers.map_or(KeyFormat::Kmers { k }, |w| KeyFormat::Minimizers { k, w }),
         (None, Some(Format::U64)) => KeyFormat::U64,
         (None, _) => KeyFormat::Bytes,
     }
@@ -40,12 +40,12 @@ pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Re
     }
     let (option, asked) = match (args.kmer, args.format) {
         _ if args.table.column().is_some() => ("--column", Some(KeyFormat::Bytes)),
-        (Some(k), _) => ("--kmer", Some(KeyFormat::Kmers { k })),
+        (Some(k), _) => ("--kmer", Some(words_like(held, k))),
         (None, Some(Format::U64)) => ("--format", Some(KeyFormat::U64)),
         (None, Some(Format::Lines | Format::Nul)) => ("--format", Some(KeyFormat::Bytes)),
         // Sequences are keys themselves, or consist of words.
         (None, Some(Format::Fasta | Format::Fastq)) => {
-            let words = matches!(held, KeyFormat::Kmers { .. });
+            let words = matches!(held, KeyFormat::Kmers { .. } | KeyFormat::Minimizers { .. });
             ("--format", Some(if words { held } else { KeyFormat::Bytes }))
         }
         (None, None) => ("", None),
@@ -64,9 +64,18 @@ pub(crate) fn reading(filter: &Filter, path: &Path, args: &KeyArgs) -> Result<Re
     Ok(match held {
         KeyFormat::Any | KeyFormat::Bytes => (args.format, None),
         KeyFormat::U64 => (Some(Format::U64), None),
-        KeyFormat::Kmers { k } => (args.format, Some(k)),
+        KeyFormat::Kmers { k } => (args.format, Some(Rule { k, window: None })),
+        KeyFormat::Minimizers { k, w } => (args.format, Some(Rule { k, window: Some(w) })),
         _ => bail!("{path} holds {held}, which this program does not know; use a newer version"),
     })
+}
+
+/// Returns the format of words of k letters, which are minimizers if those that are held are.
+fn words_like(held: KeyFormat, k: u32) -> KeyFormat {
+    match held {
+        KeyFormat::Minimizers { w, .. } => KeyFormat::Minimizers { k, w },
+        _ => KeyFormat::Kmers { k },
+    }
 }
 
 /// Returns whether nothing tells what the keys of a filter are. Those of integers would never be found among lines.
@@ -77,8 +86,8 @@ pub(crate) fn is_guessed(filter: &Filter, args: &KeyArgs) -> bool {
 /// Refuses to merge DNA words with other keys, although the file with those does not store its format.
 pub(crate) fn check_merge(one: (&Filter, &Path), other: (&Filter, &Path)) -> Result<()> {
     let (words, silent) = match (of(one.0), of(other.0)) {
-        (KeyFormat::Kmers { .. }, KeyFormat::Any) => (one, other),
-        (KeyFormat::Any, KeyFormat::Kmers { .. }) => (other, one),
+        (KeyFormat::Kmers { .. } | KeyFormat::Minimizers { .. }, KeyFormat::Any) => (one, other),
+        (KeyFormat::Any, KeyFormat::Kmers { .. } | KeyFormat::Minimizers { .. }) => (other, one),
         _ => return Ok(()),
     };
     let (words, silent, held) = (words.1.display(), silent.1.display(), in_words(of(words.0)));
@@ -91,6 +100,9 @@ pub(crate) fn in_words(format: KeyFormat) -> String {
         KeyFormat::Bytes => "strings of bytes".to_owned(),
         KeyFormat::U64 => "integers of 8 bytes".to_owned(),
         KeyFormat::Kmers { k } => format!("DNA words of length {k}"),
+        KeyFormat::Minimizers { k, w } => {
+            format!("minimizers: DNA words of length {k}, each the first of {w}")
+        }
         _ => format!("keys of the format {format}"),
     }
 }

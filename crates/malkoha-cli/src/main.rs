@@ -24,6 +24,7 @@ mod output;
 mod parse;
 mod pipeline;
 mod progress;
+mod reads;
 mod report;
 mod seen;
 mod table;
@@ -32,6 +33,7 @@ mod target;
 mod text;
 mod units;
 mod width;
+mod written;
 
 use std::process::ExitCode;
 

@@ -19,10 +19,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use malkoha::KeyHasher;
 
-use crate::input::{self, Keys, Origin, Source};
+use crate::input::{self, Keys, Origin, Source, Stop};
+use crate::reads::ReadBlock;
 
 /// Results of one thread that may wait for the sink.
 const WAITING: usize = 2;
+
+/// What blocks are read from.
+pub(crate) trait Blocks: Send {
+    /// Replaces the content of `block` with the next block; `None` if there is none.
+    fn next(&mut self, block: &mut Vec<u8>) -> Result<Option<Origin>>;
+    /// Returns the inputs, by whose numbers blocks say where they come from.
+    fn inputs(&self) -> Arc<[PathBuf]>;
+    /// Returns the handle that ends the wait for an idle input.
+    fn stop(&self) -> Stop;
+}
+
+impl Blocks for Source {
+    fn next(&mut self, block: &mut Vec<u8>) -> Result<Option<Origin>> {
+        self.next(block)
+    }
+
+    fn inputs(&self) -> Arc<[PathBuf]> {
+        self.inputs()
+    }
+
+    fn stop(&self) -> Stop {
+        self.stop()
+    }
+}
 
 /// What is done with a block, on any thread.
 type Work<'a> = dyn Fn(&mut Vec<u8>, &mut Worked) + Sync + 'a;
@@ -39,12 +64,14 @@ pub(crate) struct Worked {
     pub(crate) matched: u64,
     /// Text of keys.
     pub(crate) text: Vec<u8>,
+    /// What became of records.
+    pub(crate) reads: ReadBlock,
 }
 
 impl Worked {
     /// Hashes the keys of the block.
     pub(crate) fn hash(&mut self, block: &[u8], hasher: &KeyHasher) {
-        self.keys.read(block, self.origin.keying, hasher);
+        self.keys.read(block, self.origin, hasher);
     }
 }
 
@@ -56,7 +83,7 @@ struct LinesBefore {
 }
 
 impl LinesBefore {
-    fn new(source: &Source) -> Self {
+    fn new(source: &dyn Blocks) -> Self {
         Self { inputs: source.inputs(), input: 0, lines: 0 }
     }
 
@@ -80,7 +107,16 @@ impl LinesBefore {
 ///
 /// The result passed to `work` still contains what the sink left in it, and `work` may take the block away.
 pub(crate) fn run(
-    source: Source,
+    source: impl Blocks + 'static,
+    threads: usize,
+    work: &Work,
+    sink: &mut dyn FnMut(&mut Worked) -> Result<()>,
+) -> Result<()> {
+    run_blocks(Box::new(source), threads, work, sink)
+}
+
+fn run_blocks(
+    source: Box<dyn Blocks>,
     threads: usize,
     work: &Work,
     sink: &mut dyn FnMut(&mut Worked) -> Result<()>,
@@ -89,7 +125,7 @@ pub(crate) fn run(
         return run_alone(source, work, sink);
     }
     let stop = source.stop();
-    let mut before = LinesBefore::new(&source);
+    let mut before = LinesBefore::new(&*source);
     let source = Mutex::new(Some(source));
     // For each thread, the results that the sink has finished with.
     let used: Vec<_> = (0..threads).map(|_| Mutex::default()).collect();
@@ -120,9 +156,13 @@ pub(crate) fn run(
     })
 }
 
-fn run_alone(mut source: Source, work: &Work, sink: &mut dyn FnMut(&mut Worked) -> Result<()>) -> Result<()> {
+fn run_alone(
+    mut source: Box<dyn Blocks>,
+    work: &Work,
+    sink: &mut dyn FnMut(&mut Worked) -> Result<()>,
+) -> Result<()> {
     let (mut block, mut result) = (Vec::new(), Worked::default());
-    let mut before = LinesBefore::new(&source);
+    let mut before = LinesBefore::new(&*source);
     while let Some(origin) = source.next(&mut block)? {
         result.origin = origin;
         work(&mut block, &mut result);
@@ -135,7 +175,7 @@ fn run_alone(mut source: Source, work: &Work, sink: &mut dyn FnMut(&mut Worked) 
 /// One of the threads, and what it shares with the others.
 struct Worker<'a> {
     thread: usize,
-    source: &'a Mutex<Option<Source>>,
+    source: &'a Mutex<Option<Box<dyn Blocks>>>,
     order: SyncSender<usize>,
     results: SyncSender<Result<Worked>>,
     /// Results that the sink has finished with.

@@ -1,5 +1,6 @@
 //! What commands print at the end: facts for people, one per line, or the same as a JSON object.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use anyhow::Result;
@@ -12,7 +13,7 @@ use crate::width;
 /// Facts with their names, and data for programs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
-    facts: Vec<(&'static str, String)>,
+    facts: Vec<(Cow<'static, str>, String)>,
     data: Map<String, Value>,
 }
 
@@ -29,8 +30,8 @@ pub(crate) struct Audience {
 
 impl Report {
     /// Adds a fact for people.
-    pub(crate) fn fact(&mut self, name: &'static str, value: impl Display) -> &mut Self {
-        self.facts.push((name, value.to_string()));
+    pub(crate) fn fact(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> &mut Self {
+        self.facts.push((name.into(), value.to_string()));
         self
     }
 
@@ -71,9 +72,9 @@ impl Report {
 
     /// Returns the facts, one per line, wrapped to this width.
     fn text(&self, width: Option<usize>) -> String {
-        let indent = self.facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let indent = self.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent + 2));
-        let line = |(name, value): &(&str, String)| {
+        let line = |(name, value): &(Cow<str>, String)| {
             let value = width::wrapped(value, room).join(&format!("\n{:indent$}  ", ""));
             format!("{name:<indent$}  {value}")
         };

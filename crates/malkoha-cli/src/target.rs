@@ -11,6 +11,7 @@ use crate::interrupt;
 use crate::lock::Lock;
 use crate::message::note;
 use crate::output::Output;
+use crate::units::counted;
 
 /// The first bytes of a filter, as docs/FORMAT.md specifies them.
 const MAGIC: [u8; 8] = *b"\x89malkoha";
@@ -82,19 +83,12 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn of(path: &Path) -> Result<Self> {
-        let mut real = path.to_owned();
-        for _ in 0..MOST_LINKS {
-            match std::fs::read_link(&real) {
-                Ok(next) => real = real.parent().unwrap_or(Path::new("")).join(next),
-                Err(_) => return Ok(Self { named: path.to_owned(), real }),
-            }
-        }
-        bail!("{} is a symbolic link that leads to no file; give another", path.display())
+        Ok(Self { named: path.to_owned(), real: behind_links(path)? })
     }
 
-    /// Reads the filter in the file.
-    pub(crate) fn open(&self) -> Result<Filter, Error> {
-        Filter::open(&self.real)
+    /// Returns the file itself.
+    pub(crate) fn real(&self) -> &Path {
+        &self.real
     }
 
     /// Locks the file, however long that takes; `None` if there is none yet.
@@ -104,7 +98,7 @@ impl Place {
 
     /// Replaces the file, which is locked if it exists.
     pub(crate) fn save(&self, filter: &Filter, lock: Option<Lock>) -> Result<()> {
-        let before = owner(&self.real);
+        let (before, names) = (owner(&self.real), names(&self.real));
         let saved = interrupt::shielded(|| filter.save(&self.real));
         drop(lock);
         let path = self.named.display();
@@ -113,6 +107,12 @@ impl Place {
             let failed = format!("cannot save the filter as {path}; {old}; {}", remedy(&error));
             anyhow::Error::new(error).context(failed)
         })?;
+        if names > 1 {
+            let others = counted(names - 1, "other name");
+            note(format_args!(
+                "warning: {path} had {others} (hard links), which still lead to the old filter; use symbolic links"
+            ));
+        }
         if let (Some(before), Some(after)) = (before, owner(&self.real))
             && before != after
         {
@@ -123,6 +123,18 @@ impl Place {
         }
         Ok(())
     }
+}
+
+/// Returns the file that a path leads to through symbolic links, whether it exists or not.
+pub(crate) fn behind_links(path: &Path) -> Result<PathBuf> {
+    let mut real = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match std::fs::read_link(&real) {
+            Ok(next) => real = real.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) => return Ok(real),
+        }
+    }
+    bail!("{} is a symbolic link that leads to no file; give another", path.display())
 }
 
 /// Says what to do if a filter could not be saved.
@@ -152,6 +164,19 @@ fn owner(path: &Path) -> Option<(u32, u32)> {
     path.exists().then_some((0, 0))
 }
 
+/// Returns the number of names that a file has, which all lead to it until one of them is replaced.
+#[cfg(unix)]
+fn names(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().map_or(0, |metadata| metadata.nlink())
+}
+
+/// Other systems do not tell.
+#[cfg(not(unix))]
+fn names(_: &Path) -> u64 {
+    1
+}
+
 /// Returns whether a file is empty or begins like a filter.
 fn may_be_replaced(path: &Path) -> Result<bool> {
     let mut begin = Vec::new();
@@ -162,13 +187,13 @@ fn may_be_replaced(path: &Path) -> Result<bool> {
 
 /// Returns whether a file is the same as an input, under any names.
 #[cfg(unix)]
-fn is_same_file(path: &Path, input: &Path) -> bool {
+pub(crate) fn is_same_file(path: &Path, input: &Path) -> bool {
     let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
     matches!((path.metadata(), input.metadata()), (Ok(one), Ok(other)) if crate::lock::is_one_file(&one, &other))
 }
 
 /// Returns whether a file is the same as an input, under any names.
 #[cfg(not(unix))]
-fn is_same_file(path: &Path, input: &Path) -> bool {
+pub(crate) fn is_same_file(path: &Path, input: &Path) -> bool {
     matches!((path.canonicalize(), input.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }

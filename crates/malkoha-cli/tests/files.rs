@@ -166,3 +166,21 @@ fn a_filter_is_written_to_standard_output() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to standard output"));
 }
+
+#[test]
+fn a_hard_link_that_is_left_behind_is_told() {
+    let scene = Scene::new("hard-links");
+    scene.run_with("build -q -o f.malkoha", "owl\n").ok();
+    assert_eq!(scene.run_with("add -q f.malkoha", "cuckoo\n").err, "");
+    for name in ["g.malkoha", "h.malkoha"] {
+        std::fs::hard_link(scene.path("f.malkoha"), scene.path(name)).unwrap();
+    }
+    let ran = scene.run_with("add -q f.malkoha", "malkoha\n");
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let told = "warning: f.malkoha had 2 other names (hard links), which still lead to the old filter";
+    assert!(ran.err.contains(told), "{ran}");
+    assert_eq!(scene.run_with("query g.malkoha", "malkoha\nowl\n").ok(), "owl\n");
+    let ran = scene.run_with("build -q -o g.malkoha", "eagle\n");
+    assert!(ran.err.contains("g.malkoha had 1 other name (hard links)"), "{ran}");
+    assert_eq!(scene.run_with("build -q -o g.malkoha", "eagle\n").err, "", "it has one name now");
+}

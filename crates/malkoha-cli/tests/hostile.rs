@@ -63,8 +63,21 @@ fn a_header_that_promises_much_is_refused_with_little_memory() {
     file.write_all(&header).unwrap();
     file.seek(SeekFrom::Start(0)).unwrap();
     file.set_len(HEADER as u64 + table + 64).unwrap();
-    for command in ["verify", "info"] {
-        let mut child = scene.spawn(&format!("{command} large.malkoha"));
+    scene.write("reads.fa", ">a\nACGT\n");
+    let commands = [
+        "verify large.malkoha",
+        "info large.malkoha",
+        "query large.malkoha reads.fa",
+        "add large.malkoha reads.fa",
+        "remove large.malkoha reads.fa",
+        "merge small.malkoha large.malkoha -o merged.malkoha",
+        "merge large.malkoha small.malkoha -o merged.malkoha",
+        "reads large.malkoha reads.fa",
+        "classify large.malkoha reads.fa",
+        "dedup --jsonl text --filter large.malkoha reads.fa",
+    ];
+    for command in commands {
+        let mut child = scene.spawn(command);
         let mut most = 0;
         while child.try_wait().unwrap().is_none() {
             most = most.max(peak(&child).unwrap_or(0));

@@ -34,7 +34,8 @@ fn the_commands_of_the_readme_work_one_after_the_other() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{line}: {said}");
     }
-    assert_eq!(scene.files(), ["candidates.txt", "words.malkoha", "words.txt.gz"]);
+    let files = ["candidates.txt", "g.fa", "g.malkoha", "r.fq", "words.malkoha", "words.txt.gz"];
+    assert_eq!(scene.files(), files);
 }
 
 #[test]

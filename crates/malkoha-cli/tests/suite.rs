@@ -16,6 +16,8 @@ mod key_formats;
 mod notes;
 mod plan_and_demo;
 mod readme;
+mod reads;
+mod reads_classify;
 mod tables;
 mod text;
 mod text_files;

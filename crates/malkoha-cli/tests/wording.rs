@@ -200,7 +200,7 @@ fn manual_pages_that_are_named_are_there() {
     scene.run("man --out pages").ok();
     let pages: Vec<_> =
         std::fs::read_dir(scene.path("pages")).unwrap().map(|page| page.unwrap().path()).collect();
-    assert_eq!(pages.len(), 13, "{pages:?}");
+    assert_eq!(pages.len(), 15, "{pages:?}");
     let mut named = 0;
     for path in &pages {
         let page = std::fs::read_to_string(path).unwrap().replace("\\-", "-");

@@ -193,6 +193,19 @@ pub enum Error {
         /// The largest number allowed; the smallest is 1.
         most: u32,
     },
+    /// Minimizers cannot be chosen from windows of so many words:
+    /// [`KeyFormat::Minimizers`](crate::KeyFormat::Minimizers).
+    Window {
+        /// Words requested.
+        got: u32,
+        /// The largest number allowed; the smallest is 1.
+        most: u32,
+    },
+    /// Bits of values cannot have these names.
+    Labels {
+        /// Why not.
+        what: &'static str,
+    },
     /// Values cannot have this width.
     ValueBits {
         /// Bits requested.
@@ -317,6 +330,10 @@ impl fmt::Display for Error {
             Self::WordLength { got, most } => {
                 write!(f, "DNA words of {got} letters are not possible; ask for 1 to {most}")
             }
+            Self::Window { got, most } => {
+                write!(f, "windows of {got} words are not possible; ask for 1 to {most}")
+            }
+            Self::Labels { what } => write!(f, "these labels are not possible: {what}"),
             Self::ValueBits { got } => {
                 write!(f, "values of {got} bits are not possible; ask for 1 to 16 bits, or for no values")
             }

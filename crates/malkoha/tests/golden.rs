@@ -84,6 +84,18 @@ fn doubled_filters_open_hold_their_keys_and_are_written_the_same_way() {
 }
 
 #[test]
+fn filters_with_labels_open_hold_their_keys_and_are_written_the_same_way() {
+    for (name, filter) in golden::labelled() {
+        let read = Filter::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        golden::check_keys(&name, &read);
+        assert!(read == filter && read.labels() == filter.labels() && !read.labels().is_empty(), "{name}");
+        let written = std::fs::read(golden::path(&name)).unwrap();
+        assert!(filter.to_bytes().unwrap() == written, "{name} is written differently");
+        assert!(read.to_bytes().unwrap() == written, "{name} is not written as it was read");
+    }
+}
+
+#[test]
 fn chains_of_filters_open_hold_all_keys_and_are_written_the_same_way() {
     for (name, chain) in golden::joined() {
         let read = Filter::open(golden::path(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -165,7 +177,7 @@ fn write_golden_files() {
         golden::check(&name, &filter);
         golden::write_missing(&name, &filter.to_bytes().unwrap());
     }
-    for (name, filter) in golden::doubled().into_iter().chain(golden::joined()) {
+    for (name, filter) in golden::doubled().into_iter().chain(golden::joined()).chain(golden::labelled()) {
         golden::write_missing(&name, &filter.to_bytes().unwrap());
     }
     for (name, window) in golden::windows() {

@@ -246,7 +246,13 @@ fn absurd_numbers_are_refused_by_name() {
         ("sorted", 72, 17, "stash entries"),
         ("bloom", 72, 1, "stash entries"),
         ("sorted", 88, 3, "word length"),
-        ("sorted", 88, 4, "key format"),
+        ("sorted", 88, 4, "word length"),
+        ("sorted", 88, 5, "key format"),
+        ("sorted-minimizers-31-15", 96, 0, "word length"),
+        ("sorted-minimizers-31-15", 96, 32, "word length"),
+        ("sorted-minimizers-31-15", 104, 0, "window"),
+        ("sorted-minimizers-31-15", 104, 4097, "window"),
+        ("sorted-labels-2", 112, 4097, "label bytes"),
         ("bloom-u64", 88, u64::MAX, "key format"),
         ("flexible-4-kmers-31", 96, 0, "word length"),
         ("flexible-4-kmers-31", 96, 4097, "word length"),
@@ -304,7 +310,7 @@ fn derived_and_reserved_numbers_must_have_their_values() {
         if bytes[12] != 0 {
             continue;
         }
-        let known: Vec<usize> = (16..104)
+        let known: Vec<usize> = (16..120)
             .step_by(8)
             .chain((128..240).step_by(8))
             .chain((256..296).step_by(8))
@@ -366,6 +372,18 @@ fn versions_and_key_formats_that_contradict_each_other_are_refused() {
         ("sharded-3-sorted-bytes", &[(8, form(3) | 1)], "version", 8),
         ("growing-sorted-kmers-31", &[(8, form(1) | 1)], "version", 8),
         ("generations-keys-sorted-u64", &[(8, form(2) | 1)], "version", 8),
+        ("sorted", &[(8, 4)], "version", 8),
+        ("sorted-bytes", &[(8, 4)], "version", 8),
+        ("sorted-bytes", &[(8, 3)], "version", 8),
+        ("sorted-bytes", &[(104, 1)], "window", 104),
+        ("sorted-bytes", &[(112, 1)], "label bytes", 112),
+        ("sorted-bytes", &[(8, 4), (112, 1)], "label bytes", 112),
+        ("sorted-minimizers-31-15", &[(8, 2)], "version", 8),
+        ("sorted-minimizers-31-15", &[(88, 3)], "version", 8),
+        ("sorted-labels-2", &[(8, 2)], "label bytes", 112),
+        ("sorted-labels-2", &[(112, 0)], "version", 8),
+        ("elastic-labels-2", &[(8, form(4) | 3)], "label bytes", 112),
+        ("sharded-3-sorted-bytes", &[(8, form(3) | 4)], "version", 8),
         ("elastic", &[(320, 40)], "fingerprint lengths", 336),
         ("elastic", &[(328, 3)], "regions", 328),
         ("elastic", &[(336, 0)], "fingerprint lengths", 336),
@@ -379,10 +397,10 @@ fn versions_and_key_formats_that_contradict_each_other_are_refused() {
         assert!(refused, "{name} {numbers:?}: {error}");
     }
     for (name, numbers, part, offset) in [
-        ("sorted-bytes", (8, 4), "version", 8),
-        ("sharded-3-sorted-bytes", (8, form(3) | 4), "version", 8),
-        ("sorted-bytes", (88, 4), "key format", 88),
-        ("sorted-bytes", (104, 1), "reserved number", 104),
+        ("sorted-bytes", (8, 5), "version", 8),
+        ("sharded-3-sorted-bytes", (8, form(3) | 5), "version", 8),
+        ("sorted-bytes", (88, 5), "key format", 88),
+        ("sorted-bytes", (120, 1), "reserved number", 120),
     ] {
         let error = provoke(&with_numbers(name, &[numbers])).unwrap_err();
         let newer =

@@ -175,10 +175,10 @@ fn errors_say_what_where_and_what_to_do() {
          filter again"
     );
     let mut newer = bytes.clone();
-    newer[8] = 4;
+    newer[8] = 5;
     assert_eq!(
         refused(&newer),
-        "written by a newer malkoha: version at byte 8: 4 where 3 is the newest that is known; read it \
+        "written by a newer malkoha: version at byte 8: 5 where 4 is the newest that is known; read it \
          with that version"
     );
     let mut flipped = bytes.clone();

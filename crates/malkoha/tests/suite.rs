@@ -23,6 +23,7 @@ mod hash_quality;
 mod hazards;
 mod hostile_bytes;
 mod key_formats;
+mod labels;
 mod larger;
 mod layers;
 mod load;
@@ -36,6 +37,7 @@ mod sharded_sizes;
 mod space;
 mod store;
 mod threads;
+mod unions;
 mod values;
 mod values_kept;
 

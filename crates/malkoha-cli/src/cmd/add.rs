@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::cli::AddArgs;
 use crate::cmd::{Outcome, threads};
-use crate::filling::{fill, is_full};
+use crate::filling::{Storing, fill, is_full};
 use crate::filter_file::{self, Changing};
 use crate::input;
 use crate::progress;
@@ -19,7 +19,8 @@ pub(crate) fn run(args: &AddArgs) -> Result<Outcome> {
     let inputs = input::or_standard_input(&input.inputs);
     let bar = progress::bar(&inputs, "adding", input.quiet);
     let source = filter_file::source(&changing.filter, &args.filter, input, &inputs, bar.clone(), false)?;
-    let tally = fill(&mut changing.filter, source, threads(input.threads), copies).map_err(|error| {
+    let storing = if copies { Storing::Copies } else { Storing::Once };
+    let tally = fill(&mut changing.filter, source, threads(input.threads), storing).map_err(|error| {
         let path = args.filter.display();
         if is_full(&error) {
             error.context(format!(

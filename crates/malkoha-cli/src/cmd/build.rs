@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
-use malkoha::{Filter, KeyHash, KeyHasher, Kind, Spec};
+use anyhow::{Context, Result, bail};
+use malkoha::{Filter, KeyFormat, KeyHash, KeyHasher, Kind, Spec};
 
-use crate::cli::BuildArgs;
+use crate::cli::{BuildArgs, Label};
 use crate::cmd::{Outcome, threads};
-use crate::filling::{fill, is_full};
+use crate::filling::{Storing, fill, is_full};
 use crate::hyperloglog::HyperLogLog;
+use crate::input::kmers::Rule;
 use crate::input::{self, Source};
 use crate::message::note;
 use crate::pipeline::{self, Worked};
@@ -26,6 +27,9 @@ const STANDARD_ERRORS: f64 = 4.0;
 /// a large one.
 const FIRST_LINK: u64 = 1_000_000;
 
+/// The most labels: the bits of a value.
+const MOST_LABELS: usize = 16;
+
 /// A filter for an unknown number of keys. The default kind is for a known number; if it must grow, it is another one.
 /// Cuckoo kinds that were asked for by name are refused by the engine.
 pub(crate) fn growing(rate: f64, kind: Kind) -> Spec {
@@ -39,15 +43,50 @@ pub(crate) fn growing(rate: f64, kind: Kind) -> Spec {
 struct Build<'a> {
     args: &'a BuildArgs,
     inputs: Vec<PathBuf>,
+    labels: Labels,
     threads: usize,
+}
+
+/// The names of labels, and which of them each input has, as a bit.
+#[derive(Default)]
+struct Labels {
+    names: Vec<String>,
+    inputs: Vec<u16>,
+}
+
+impl Labels {
+    fn new(labels: &[Label]) -> Result<Self> {
+        let mut all = Self::default();
+        for Label { name, .. } in labels {
+            let bit = all.names.iter().position(|known| known == name).unwrap_or_else(|| {
+                all.names.push(name.clone());
+                all.names.len() - 1
+            });
+            if bit >= MOST_LABELS {
+                bail!("there are more than {MOST_LABELS} labels; give fewer");
+            }
+            all.inputs.push(1 << bit);
+        }
+        Ok(all)
+    }
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &BuildArgs) -> Result<Outcome> {
     let start = Instant::now();
-    let inputs = input::or_standard_input(&args.input.inputs);
+    if let (Some(k), Some(_)) = (args.input.kmer, args.minimizers)
+        && k > KeyFormat::MOST_MINIMIZER_K
+    {
+        let most = KeyFormat::MOST_MINIMIZER_K;
+        bail!("minimizers have at most {most} letters, and --kmer asks for {k}; leave out --minimizers");
+    }
+    let labels = Labels::new(&args.label)?;
+    let inputs = match args.label.as_slice() {
+        [] => input::or_standard_input(&args.input.inputs),
+        labels => labels.iter().map(|label| label.input.clone()).collect(),
+    };
     let target = Target::new(&args.out, &inputs)?;
-    let build = Build { args, inputs, threads: threads(args.input.threads) };
+    let build = Build { args, inputs, labels, threads: threads(args.input.threads) };
     let (filter, tally) = match args.keys {
         Some(keys) => build.planned(keys)?,
         None if input::can_be_read_again(&build.inputs) => build.estimated()?,
@@ -63,22 +102,35 @@ pub(crate) fn run(args: &BuildArgs) -> Result<Outcome> {
 impl Build<'_> {
     fn spec(&self, keys: u64) -> Spec {
         let args = self.args;
-        Spec::new(keys, args.rate).kind(args.kind).key_format(key_format::of_new(&args.input))
+        self.labelled(Spec::new(keys, args.rate).kind(args.kind).key_format(key_format::of_new(args)))
+    }
+
+    /// Returns a spec with a bit for each label.
+    fn labelled(&self, spec: Spec) -> Spec {
+        let labels = u32::try_from(self.labels.names.len()).expect("a few labels");
+        if labels == 0 { spec } else { spec.values(labels) }
     }
 
     /// Runs `work` with a source of all inputs, under a progress bar.
     fn with_source<T>(&self, what: &'static str, work: impl FnOnce(Source) -> Result<T>) -> Result<T> {
         let args = &self.args.input;
         let bar = progress::bar(&self.inputs, what, args.quiet);
-        let source = Source::new(&self.inputs, args.format, args.kmer, args.table.column(), bar.clone());
+        let words = args.kmer.map(|k| Rule { k, window: self.args.minimizers });
+        let source = Source::new(&self.inputs, args.format, words, args.table.column(), bar.clone());
         let done = work(source);
         bar.finish_and_clear();
         done
     }
 
     fn fill(&self, mut filter: Filter) -> Result<(Filter, Tally)> {
+        filter.set_labels(&self.labels.names)?;
+        let storing = match self.args.copies {
+            true => Storing::Copies,
+            false if self.labels.names.is_empty() => Storing::Once,
+            false => Storing::Labels(&self.labels.inputs),
+        };
         let tally =
-            self.with_source("building", |source| fill(&mut filter, source, self.threads, self.args.copies))?;
+            self.with_source("building", |source| fill(&mut filter, source, self.threads, storing))?;
         Ok((filter, tally))
     }
 
@@ -101,8 +153,8 @@ impl Build<'_> {
 
     /// Builds a filter from streams, whose length is unknown.
     fn growing(&self) -> Result<(Filter, Tally)> {
-        let spec = growing(self.args.rate, self.args.kind).key_format(key_format::of_new(&self.args.input));
-        let filter = spec.build();
+        let spec = growing(self.args.rate, self.args.kind).key_format(key_format::of_new(self.args));
+        let filter = self.labelled(spec).build();
         self.fill(filter.context("a stream needs a filter that grows; give --keys, or leave out --kind")?)
     }
 
@@ -228,7 +280,7 @@ mod tests {
         let Command::Build(args) = Cli::parse_from(["malkoha", "build", "-o", "none"]).command else {
             panic!("build is not build");
         };
-        let build = Build { args: &args, inputs: vec![path.clone()], threads: 2 };
+        let build = Build { args: &args, inputs: vec![path.clone()], labels: Labels::default(), threads: 2 };
         let (filter, tally) = build.read_until_it_fits(10_000).unwrap();
         std::fs::remove_file(path).unwrap();
         assert_eq!(filter.geometry().keys(), 80_000);

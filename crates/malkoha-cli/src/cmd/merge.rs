@@ -22,9 +22,11 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
     }
     let (first, others) = args.filters.split_first().context("give the filters to merge")?;
     let mut united = filter_file::open(first)?;
+    refuse_labels(&united, first)?;
     let mut copies = united.len();
     for path in others {
         let other = filter_file::open(path)?;
+        refuse_labels(&other, path)?;
         key_format::check_merge((&united, first), (&other, path))?;
         copies += other.len();
         // Growing filters keep all copies: what looks alike in one may be different keys in the other.
@@ -52,6 +54,14 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Outcome> {
     filter_file::describe(&mut report, &united);
     report.show(Audience { json: args.json, quiet: args.quiet, aside: target.is_output() })?;
     Ok(Outcome::Done)
+}
+
+/// Refuses a filter with labels: its keys would be stored once for each set of labels.
+fn refuse_labels(filter: &Filter, path: &Path) -> Result<()> {
+    if !filter.labels().is_empty() {
+        bail!("{} has labels, and is not merged; build one filter of all files with --label", name(path));
+    }
+    Ok(())
 }
 
 /// Says why two filters cannot be merged, in the words of the program's options.

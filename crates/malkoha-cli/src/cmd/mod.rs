@@ -2,6 +2,7 @@
 
 mod add;
 mod build;
+mod classify;
 mod completions;
 mod dedup;
 mod demo;
@@ -10,6 +11,7 @@ mod man;
 mod merge;
 mod plan;
 mod query;
+mod reads;
 mod remove;
 mod verify;
 
@@ -44,13 +46,15 @@ pub(crate) fn run(command: &Command) -> Result<Outcome> {
         Command::Info(args) => info::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Dedup(args) => dedup::run(args),
+        Command::Reads(args) => reads::run(args),
+        Command::Classify(args) => classify::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     }
 }
 
 /// Returns the requested number of threads, or the number of cores.
-fn threads(asked: Option<usize>) -> usize {
+pub(crate) fn threads(asked: Option<usize>) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     asked.unwrap_or_else(|| cores().min(MOST_THREADS))
 }

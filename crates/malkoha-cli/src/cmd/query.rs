@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Result, bail};
-use malkoha::Filter;
+use malkoha::{Filter, KeyFormat};
 use serde_json::json;
 
 use crate::cli::QueryArgs;
@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::pipeline::{self, Worked};
 use crate::report::{Audience, Report};
 use crate::units::{counted, rate_in_words, short_count};
-use crate::{filter_file, progress};
+use crate::{filter_file, key_format, progress};
 
 /// How many keys of an input were read, and how many of them matched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,6 +32,10 @@ pub(crate) fn run(args: &QueryArgs) -> Result<Outcome> {
         bail!("standard input cannot be both the filter and the keys; give a file for one of them");
     }
     let filter = filter_file::open(&args.filter)?;
+    if let KeyFormat::Minimizers { .. } = key_format::of(&filter) {
+        let held = key_format::in_words(key_format::of(&filter));
+        bail!("{} holds {held}; compare reads with it with `malkoha reads`", filter_file::name(&args.filter));
+    }
     let bar = progress::bar(&inputs, "asking", input.quiet || prints_keys(args));
     let mut source =
         filter_file::source(&filter, &args.filter, input, &inputs, bar.clone(), args.no_messages)?;
@@ -82,7 +86,7 @@ fn prints_keys(args: &QueryArgs) -> bool {
 /// Looks up the keys of a block, and copies the text of those that are to be printed.
 fn look_up(args: &QueryArgs, filter: &Filter, block: &[u8], worked: &mut Worked) {
     worked.hash(block, filter.hasher());
-    let Worked { origin, keys, answers, matched, text } = worked;
+    let Worked { origin, keys, answers, matched, text, .. } = worked;
     answers.resize(keys.hashes.len(), false);
     filter.contains_slice_into(&keys.hashes, answers);
     if args.invert {

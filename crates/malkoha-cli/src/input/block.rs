@@ -1,12 +1,16 @@
 //! Blocks of whole keys in one buffer, and the hashes of their keys.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use malkoha::{KeyHash, KeyHasher};
 use memchr::{memchr_iter, memrchr};
 
 use super::column::{Header, Layout};
+use super::ends;
 use super::fastx::without_return;
-use super::{ends, kmers};
+use super::kmers::{self, Rule};
+use super::records::{self, Style};
+use super::source::Origin;
+use super::words::Words;
 
 /// How keys are laid out in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +20,12 @@ pub(crate) enum Keying {
     Strings(u8),
     /// Integers of 8 bytes, least significant byte first.
     Numbers,
-    /// DNA words of this length, in sequences that each end with a line end.
-    Words(u32),
+    /// DNA words, in sequences that each end with a line end.
+    Words(Rule),
+    /// Whole records of FASTA or FASTQ; which of them, the beginning of the input tells.
+    Records(Option<Style>),
+    /// Pairs of such records, one after the other.
+    PairedRecords(Option<Style>),
     /// One field of every record of a table.
     Column(Layout),
 }
@@ -26,6 +34,23 @@ pub(crate) enum Keying {
 const NUMBER: usize = 8;
 
 impl Keying {
+    /// Returns whether blocks consist of whole records.
+    pub(super) fn is_records(self) -> bool {
+        matches!(self, Self::Records(_) | Self::PairedRecords(_))
+    }
+
+    /// Returns how records of this format lie in blocks; other keys as before.
+    pub(super) fn of_style(self, style: Option<Style>) -> Result<Self> {
+        if self.is_records() && style.is_none() {
+            bail!("neither FASTA, which begins with >, nor FASTQ, which begins with @");
+        }
+        Ok(match self {
+            Self::Records(_) => Self::Records(style),
+            Self::PairedRecords(_) => Self::PairedRecords(style),
+            other => other,
+        })
+    }
+
     /// Returns where a block that is not the last may end so that no key is split, and where the next one
     /// begins; `None` if there is no whole key yet. No string ends before `fresh`, so long ones are not
     /// searched again and again.
@@ -33,11 +58,20 @@ impl Keying {
         match self {
             Self::Strings(end) => memrchr(end, &data[fresh..]).map(|at| (fresh + at + 1, fresh + at + 1)),
             Self::Numbers => Some(data.len() / NUMBER * NUMBER).filter(|end| *end > 0).map(|end| (end, end)),
-            Self::Words(k) => {
-                // The next block begins with the letters that may still become part of words.
-                let letters = data.len() - memrchr(b'\n', data).map_or(0, |at| at + 1);
-                let kept = letters.min(k as usize - 1);
-                Some((data.len(), data.len() - kept)).filter(|_| data.len() > kept)
+            Self::Words(rule) => {
+                // The next block begins with the letters that may still become part of words. If these are all letters
+                // of a sequence, it belongs to the next block alone.
+                let begin = memrchr(b'\n', data).map_or(0, |at| at + 1);
+                let (letters, overlap) = (data.len() - begin, rule.overlap());
+                let (end, next) =
+                    if letters > overlap { (data.len(), data.len() - overlap) } else { (begin, begin) };
+                Some((end, next)).filter(|(end, _)| *end > 0)
+            }
+            Self::Records(style) => records::last_end(style?, data, fresh).map(|end| (end, end)),
+            Self::PairedRecords(style) => {
+                let (ends, flaw) = records::ends(style?, data);
+                let end = if flaw { data.len() } else { *ends.get((ends.len() & !1).checked_sub(1)?)? };
+                Some((end, end))
             }
             Self::Column(layout) => layout.last_end(data).map(|end| (end, end)),
         }
@@ -58,6 +92,8 @@ pub(crate) struct Keys {
     pub(crate) lines: usize,
     /// The line of the first record of a table that lacks the column, counted from 0. Keys end there.
     pub(crate) flaw: Option<usize>,
+    /// A buffer for minimizers.
+    words: Words,
 }
 
 impl Keys {
@@ -66,12 +102,12 @@ impl Keys {
     /// # Panics
     ///
     /// If the block is longer than 4 GiB; the source never makes such blocks.
-    pub(crate) fn read(&mut self, data: &[u8], keying: Keying, hasher: &KeyHasher) {
-        let Self { hashes, ends, skipped, begin, lines, flaw } = self;
+    pub(crate) fn read(&mut self, data: &[u8], origin: Origin, hasher: &KeyHasher) {
+        let Self { hashes, ends, skipped, begin, lines, flaw, words } = self;
         hashes.clear();
         ends.clear();
         (*skipped, *begin, *lines, *flaw) = (0, 0, 0, None);
-        match keying {
+        match origin.keying {
             Keying::Strings(separator) => {
                 ends::each(separator, data, |end| ends.push(offset(end)));
                 if data.last().is_some_and(|last| *last != separator) {
@@ -91,12 +127,24 @@ impl Keys {
                     ends.push(offset((at + 1) * NUMBER));
                 }
             }
-            Keying::Words(k) => {
+            Keying::Words(rule) if rule.window.is_some() => {
+                // Minimizers are not printed, so nobody asks where they end.
+                words.clear();
+                for (i, line) in data.split_inclusive(|byte| *byte == b'\n').enumerate() {
+                    let sequence = line.strip_suffix(b"\n");
+                    let is_cut = sequence.is_none();
+                    words.add(sequence.unwrap_or(line), rule, origin.continued && i == 0, is_cut);
+                }
+                hashes.extend(words.get().iter().map(|word| hasher.number(*word)));
+            }
+            Keying::Words(Rule { k, .. }) => {
                 *skipped = kmers::each(data, k, hasher, |hash, end| {
                     hashes.push(hash);
                     ends.push(offset(end));
                 });
             }
+            // Their keys are found record by record (`reads/block.rs`).
+            Keying::Records(_) | Keying::PairedRecords(_) => {}
             Keying::Column(layout) => {
                 (*begin, *flaw) = layout.each(data, |end, key| {
                     hashes.push(hasher.bytes(key));
@@ -118,7 +166,7 @@ impl Keys {
         mut take: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let ends = self.ends.iter().map(|end| *end as usize).zip(wanted);
-        if let Keying::Words(k) = keying {
+        if let Keying::Words(Rule { k, .. }) = keying {
             let mut wanted = ends.filter(|(_, wanted)| *wanted);
             return wanted.try_for_each(|(end, _)| {
                 take(&data[end - k as usize..end])?;
@@ -147,11 +195,13 @@ fn offset(place: usize) -> u32 {
 mod tests {
     use super::*;
 
+    const WORDS: Rule = Rule { k: 3, window: None };
+
     fn keys(data: &[u8], keying: Keying) -> Keys {
         let mut keys = Keys::default();
         // The previous content must not matter.
-        keys.read(b"other\nkeys", Keying::Strings(b'\n'), &KeyHasher::new(1));
-        keys.read(data, keying, &KeyHasher::new(0));
+        keys.read(b"other\nkeys", Origin::default(), &KeyHasher::new(1));
+        keys.read(data, Origin { keying, ..Origin::default() }, &KeyHasher::new(0));
         keys
     }
 
@@ -177,7 +227,7 @@ mod tests {
         assert_eq!(texts(b"a\nbb\n\nc", Keying::Strings(b'\n')), ["a\n", "bb\n", "\n", "c"]);
         assert_eq!(texts(b"a\0b\n\0", Keying::Strings(0)), ["a\0", "b\n\0"]);
         assert_eq!(texts(b"12345678abcdefgh", Keying::Numbers), ["12345678", "abcdefgh"]);
-        assert_eq!(texts(b"ACGTN\nAC\nGGG\n", Keying::Words(3)), ["ACG\n", "CGT\n", "GGG\n"]);
+        assert_eq!(texts(b"ACGTN\nAC\nGGG\n", Keying::Words(WORDS)), ["ACG\n", "CGT\n", "GGG\n"]);
         assert!(texts(b"", Keying::Strings(b'\n')).is_empty());
     }
 
@@ -189,7 +239,7 @@ mod tests {
         assert_eq!(lines(|_| false), "");
         assert_eq!(lines(|key| key != 1), "owl\n\ncuckoo\nmalkoha");
         assert_eq!(lines(|key| key % 2 == 1), "eagle\ncuckoo\n");
-        assert_eq!(wanted(b"ACGT\nACGA\n", Keying::Words(3), |word| word > 0), "CGT\nACG\nCGA\n");
+        assert_eq!(wanted(b"ACGT\nACGA\n", Keying::Words(WORDS), |word| word > 0), "CGT\nACG\nCGA\n");
     }
 
     #[test]
@@ -205,8 +255,11 @@ mod tests {
         assert_eq!(Keying::Strings(b'\n').cut(b"abc", 0), None);
         assert_eq!(Keying::Numbers.cut(&[0; 20], 0), Some((16, 16)));
         assert_eq!(Keying::Numbers.cut(&[0; 7], 0), None);
-        assert_eq!(Keying::Words(3).cut(b"A\nACGT", 0), Some((6, 4)), "two letters are kept");
-        assert_eq!(Keying::Words(3).cut(b"ACGT\n", 0), Some((5, 5)));
-        assert_eq!(Keying::Words(3).cut(b"AC", 0), None);
+        assert_eq!(Keying::Words(WORDS).cut(b"A\nACGT", 0), Some((6, 4)), "two letters are kept");
+        assert_eq!(Keying::Words(WORDS).cut(b"ACGT\n", 0), Some((5, 5)));
+        assert_eq!(Keying::Words(WORDS).cut(b"AC", 0), None);
+        assert_eq!(Keying::Words(WORDS).cut(b"ACGT\nAC", 0), Some((5, 5)), "a sequence that has just begun");
+        let minimizers = Keying::Words(Rule { k: 3, window: Some(2) });
+        assert_eq!(minimizers.cut(b"ACGTA", 0), Some((5, 1)), "a window is kept");
     }
 }

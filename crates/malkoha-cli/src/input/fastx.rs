@@ -5,6 +5,15 @@
 use anyhow::{Result, bail};
 use memchr::memchr;
 
+/// What is wrong with records.
+pub(super) const NOT_FASTA: &str = "not FASTA: it does not begin with >";
+pub(super) const NO_AT: &str = "a record begins with @";
+pub(super) const NO_PLUS: &str = "+ is expected after one line of sequence";
+
+pub(super) fn lengths_differ(quality: usize, sequence: usize) -> String {
+    format!("{quality} letters of quality for {sequence} of sequence")
+}
+
 /// A parser that is fed a file in pieces.
 #[derive(Clone, Debug)]
 pub(super) enum Fastx {
@@ -48,7 +57,7 @@ impl Fasta {
                 (self.in_record, self.in_header) = (true, true);
             }
             if !self.in_record && !first.is_ascii_whitespace() {
-                bail!("this is not FASTA: it does not begin with >; give the format with --format");
+                bail!("this is {NOT_FASTA}; give the format with --format");
             }
             let end = memchr(b'\n', piece);
             let line = &piece[..end.unwrap_or(piece.len())];
@@ -110,7 +119,7 @@ impl Fastq {
             // Empty lines between records and at the end are harmless.
             0 if line.is_empty() => return Ok(()),
             0 if !begins(b'@') => {
-                bail!("line {number} is not FASTQ: a record begins with @; give the format with --format")
+                bail!("line {number} is not FASTQ: {NO_AT}; give the format with --format")
             }
             1 => {
                 out.extend_from_slice(line);
@@ -118,13 +127,11 @@ impl Fastq {
                 self.sequence = line.len();
             }
             2 if !begins(b'+') => {
-                bail!("line {number} is not FASTQ: + is expected after one line of sequence")
+                bail!("line {number} is not FASTQ: {NO_PLUS}")
             }
-            3 if line.len() != self.sequence => bail!(
-                "line {number} is not FASTQ: {} letters of quality for {} of sequence",
-                line.len(),
-                self.sequence
-            ),
+            3 if line.len() != self.sequence => {
+                bail!("line {number} is not FASTQ: {}", lengths_differ(line.len(), self.sequence))
+            }
             _ => {}
         }
         self.lines += 1;

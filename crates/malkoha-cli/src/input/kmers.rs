@@ -7,14 +7,14 @@
 use malkoha::{KeyFormat, KeyHash, KeyHasher};
 
 /// The longest word that is a number.
-const MOST_PACKED: u32 = 31;
+pub(crate) const MOST_PACKED: u32 = 31;
 
 /// The value of letters other than ACGT, and of the end of a sequence.
-const OTHER: u8 = 4;
+pub(super) const OTHER: u8 = 4;
 const END: u8 = 5;
 
 /// The value of every letter.
-const CODES: [u8; 256] = {
+pub(super) const CODES: [u8; 256] = {
     let mut codes = [OTHER; 256];
     let letters = *b"ACGTacgt";
     let mut i = 0u8;
@@ -37,9 +37,26 @@ pub(crate) fn of_seed(seed: u64) -> Option<u32> {
     (seed & !0xFFFF_FFFF == SEED && (1..=KeyFormat::MOST_K).contains(&k)).then_some(k)
 }
 
+/// Which words of a sequence are keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    /// The letters of a word.
+    pub(crate) k: u32,
+    /// If only minimizers are keys, the words of which each is the first: docs/FORMAT.md defines them.
+    pub(crate) window: Option<u32>,
+}
+
+impl Rule {
+    /// The letters at the end of a block that the next one must begin with, so that no word and no window is lost.
+    pub(super) fn overlap(self) -> usize {
+        // A window that both have tells the next block which minimizer is known.
+        self.window.map_or(self.k - 1, |window| self.k + window - 1) as usize
+    }
+}
+
 /// Calls `found` with the hash of every word of sequences that each end with a line end, and with the
 /// position after the word. Returns the number of words that were skipped because of other letters.
-pub(super) fn each(
+pub(crate) fn each(
     sequences: &[u8],
     k: u32,
     hasher: &KeyHasher,

@@ -3,9 +3,9 @@
 //! ```text
 //!   idle.rs     terminals and pipes, which may be idle
 //!   decode.rs   gz, zst, xz, bz2 by content
-//!   fastx.rs    FASTA and FASTQ to sequences
-//!   source.rs   inputs to blocks of whole keys
-//!   block.rs    blocks to hashes, with ends.rs for strings, kmers.rs for DNA words and column.rs for tables
+//!   fastx.rs    FASTA and FASTQ to sequences; records.rs leaves their records whole
+//!   source.rs   inputs to blocks of whole keys or records; pairs.rs for two inputs side by side
+//!   block.rs    blocks to hashes, with ends.rs for strings, kmers.rs and words.rs for DNA words and column.rs for tables
 //! ```
 
 mod block;
@@ -15,11 +15,14 @@ mod ends;
 mod fastx;
 mod idle;
 pub(crate) mod kmers;
+pub(crate) mod pairs;
+pub(crate) mod records;
 mod source;
+pub(crate) mod words;
 
 use std::path::PathBuf;
 
-pub(crate) use block::Keys;
+pub(crate) use block::{Keying, Keys};
 pub(crate) use idle::Stop;
 pub(crate) use source::{Origin, Source, is_standard_input, name, open};
 

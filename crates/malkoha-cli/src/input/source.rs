@@ -14,6 +14,8 @@ use super::column::{Column, Header, Layout};
 use super::decode::decoded;
 use super::fastx::{Fasta, Fastq, Fastx, looks_like_sequences};
 use super::idle::{Idle, Stop};
+use super::kmers::Rule;
+use super::records::Style;
 use crate::adjustable::Adjustable;
 use crate::cli::Format;
 use crate::message::note;
@@ -33,11 +35,15 @@ pub(crate) struct Origin {
     /// The number of the input, from 0 on.
     pub(crate) input: usize,
     pub(crate) keying: Keying,
+    /// Whether it begins inside a sequence, with letters that the block before it ended with.
+    pub(crate) continued: bool,
+    /// Where the records of the second input begin, and how they lie, if there are two inputs side by side.
+    pub(crate) mates: Option<(usize, Keying)>,
 }
 
 impl Default for Origin {
     fn default() -> Self {
-        Self { input: 0, keying: Keying::Strings(b'\n') }
+        Self { input: 0, keying: Keying::Strings(b'\n'), continued: false, mates: None }
     }
 }
 
@@ -54,6 +60,8 @@ pub(crate) struct Source {
     open: Option<Open>,
     /// The part of the last block that is kept for the next one.
     kept: Vec<u8>,
+    /// Whether that part was in the last block too.
+    continued: bool,
     /// Buffer for what was read last, if it does not go directly into the block.
     piece: Vec<u8>,
     bar: ProgressBar,
@@ -85,25 +93,36 @@ impl Source {
     pub(crate) fn new(
         inputs: &[PathBuf],
         format: Option<Format>,
-        kmer: Option<u32>,
+        words: Option<Rule>,
         column: Option<Column>,
         bar: ProgressBar,
     ) -> Self {
-        let keying = match (format, kmer) {
-            (_, Some(k)) => Keying::Words(k),
+        let keying = match (format, words) {
+            (_, Some(rule)) => Keying::Words(rule),
             (Some(Format::Nul), None) => Keying::Strings(0),
             (Some(Format::U64), None) => Keying::Numbers,
             _ => Keying::Strings(b'\n'),
         };
+        Self { column, ..Self::of(inputs, format, keying, bar) }
+    }
+
+    /// Returns a source of whole records of FASTA and FASTQ, or of pairs of them, one after the other.
+    pub(crate) fn of_records(inputs: &[PathBuf], paired: bool, bar: ProgressBar) -> Self {
+        let keying = if paired { Keying::PairedRecords(None) } else { Keying::Records(None) };
+        Self::of(inputs, None, keying, bar)
+    }
+
+    fn of(inputs: &[PathBuf], format: Option<Format>, keying: Keying, bar: ProgressBar) -> Self {
         Self {
             inputs: inputs.into(),
             next: 0,
             format,
             keying,
-            column,
+            column: None,
             had_header: false,
             open: None,
             kept: Vec::new(),
+            continued: false,
             piece: Vec::new(),
             bar,
             stop: Stop::default(),
@@ -122,6 +141,11 @@ impl Source {
         self.stop.clone()
     }
 
+    /// Makes the wait for an idle input end when that of another source ends.
+    pub(super) fn stop_with(&mut self, other: &Self) {
+        self.stop = other.stop.clone();
+    }
+
     /// Makes inputs that cannot be read be left out. Returns what tells whether there were any.
     pub(crate) fn leave_out_unreadable(&mut self) -> Arc<AtomicBool> {
         self.left_out.get_or_insert_default().clone()
@@ -137,6 +161,7 @@ impl Source {
         loop {
             block.clear();
             block.append(&mut self.kept);
+            let continued = std::mem::take(&mut self.continued);
             let whole = match self.read_block(block) {
                 Ok(more) => more,
                 Err(error) => {
@@ -149,13 +174,14 @@ impl Source {
             }
             if whole {
                 match self.origin(block) {
-                    Ok(origin) => return Ok(Some(origin)),
+                    Ok(origin) => return Ok(Some(Origin { continued, ..origin })),
                     Err(error) => self.leave_out(error)?,
                 }
             }
             // Nothing of this input can be used.
             self.open = None;
             self.kept.clear();
+            self.continued = false;
         }
     }
 
@@ -187,8 +213,9 @@ impl Source {
                 return Ok(false);
             }
             let open = self.open.as_mut().expect("one was opened");
-            let (fresh, keying) = (block.len(), open.keying);
+            let fresh = block.len();
             let more = open.read(&mut self.piece, self.format, block);
+            let keying = open.keying;
             let path = || name(&open.path);
             if !more.with_context(|| format!("cannot read {}", path()))? {
                 if block.is_empty() {
@@ -202,7 +229,11 @@ impl Source {
                 // next.
                 match keying {
                     Keying::Strings(end) if block.last() != Some(&end) => block.push(end),
-                    Keying::Column(_) if block.last() != Some(&b'\n') => block.push(b'\n'),
+                    Keying::Column(_) | Keying::Records(_) | Keying::PairedRecords(_)
+                        if block.last() != Some(&b'\n') =>
+                    {
+                        block.push(b'\n');
+                    }
                     _ => {}
                 }
                 if matches!(keying, Keying::Column(table) if table.last_end(block) != Some(block.len())) {
@@ -215,17 +246,20 @@ impl Source {
                 && let Some((end, next)) = keying.cut(block, fresh)
             {
                 self.kept.extend_from_slice(&block[next..]);
+                self.continued = next < end;
                 block.truncate(end);
                 return Ok(true);
             }
             if block.len() > MOST_KEY {
                 let remedy = match keying {
                     Keying::Column(_) => "does a field in quotes have no end?",
+                    Keying::Records(_) | Keying::PairedRecords(_) => "is it one of reads?",
                     _ => "do they end as the options say?",
                 };
-                bail!("{}: a key is longer than 256 MiB; {remedy}", path());
+                let what = if keying.is_records() { "record" } else { "key" };
+                bail!("{}: a {what} is longer than 256 MiB; {remedy}", path());
             }
-            if matches!(keying, Keying::Column(_)) && block.len() > LONG_RECORD {
+            if (matches!(keying, Keying::Column(_)) || keying.is_records()) && block.len() > LONG_RECORD {
                 enough = 2 * block.len();
             }
         }
@@ -246,7 +280,7 @@ impl Source {
     /// Returns where a block that was just read comes from. The first of a table tells which column is which.
     fn origin(&mut self, block: &[u8]) -> Result<Origin> {
         let open = self.open.as_mut().expect("the block was read from it");
-        let mut origin = Origin { input: self.next - 1, keying: open.keying };
+        let mut origin = Origin { input: self.next - 1, keying: open.keying, ..Origin::default() };
         let first = std::mem::take(&mut open.first);
         if let (Keying::Column(table), Some(column)) = (&mut open.keying, &self.column)
             && first
@@ -287,6 +321,7 @@ impl Open {
         self.append(piece)?;
         if self.fresh {
             self.fastx = fastx(format, self.keying, piece)?;
+            self.keying = self.keying.of_style(Style::of(piece))?;
             self.fresh = false;
         }
         match &mut self.fastx {

@@ -46,6 +46,8 @@ pub(super) enum Mode {
     AllOrListed,
     /// Keys that are present are left out. What was stored before a refusal stays.
     Once,
+    /// The bits of their values are added to those of keys that are present. What was stored before a refusal stays.
+    Unite,
 }
 
 /// The keys of a round that were not stored; only [`Mode::AllOrListed`] lists them.
@@ -76,7 +78,11 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
     }
 
     fn insert_in_order(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
-        let mode = if again == Again::Store { Mode::All } else { Mode::Once };
+        let mode = match again {
+            Again::Store => Mode::All,
+            Again::Skip => Mode::Once,
+            Again::Unite => Mode::Unite,
+        };
         let mut regions = Regions::default();
         let mut rest = 0..keys.len();
         if let Some(Cut { order, .. }) = Cut::new(&self.layout) {
@@ -98,6 +104,9 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
             (Again::Skip, _) => {
                 for_each_ahead(self, hashes, &[], |filter, hash, _| filter.insert_unique(hash).map(drop))
             }
+            (Again::Unite, values) => for_each_ahead(self, hashes, values, |filter, hash, value| {
+                filter.or_at(hash, filter.placement.homes(hash), value).map(drop)
+            }),
         })
     }
 
@@ -209,7 +218,12 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
         while let Some(&(hash, value)) = left.peek().filter(|_| !full) {
             let homes = self.placement.homes(hash);
-            if !(mode == Mode::Once && self.holds(homes)) && self.insert_at(hash, homes, value).is_err() {
+            let stored = match mode {
+                Mode::Once if self.holds(homes) => Ok(()),
+                Mode::Unite => self.or_at(hash, homes, value).map(drop),
+                _ => self.insert_at(hash, homes, value),
+            };
+            if stored.is_err() {
                 break;
             }
             left.next();

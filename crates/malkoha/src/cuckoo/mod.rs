@@ -59,6 +59,7 @@ use crate::engine::reader::{Front, Reader, aside_bit};
 use crate::engine::rows::Keys;
 use crate::engine::{
     Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
+    unions_ahead,
 };
 use crate::error::{Error, Full, FullAt};
 use crate::key::draw::Whole;
@@ -439,6 +440,14 @@ impl<P: Placement, T: Table> CuckooEngine for Cuckoo<P, T> {
 
     fn values(&self, hash: KeyHash) -> Values {
         self.values_at(self.placement.homes(hash))
+    }
+
+    fn or_value(&mut self, hash: KeyHash, value: u16) -> Result<Inserted, Full> {
+        self.or_at(hash, self.placement.homes(hash), value)
+    }
+
+    fn unions(&self, hashes: &[KeyHash], unions: &mut [u16]) {
+        unions_ahead(self, hashes, unions, |filter, hash| filter.union_at(filter.placement.homes(hash)));
     }
 
     fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> bool {

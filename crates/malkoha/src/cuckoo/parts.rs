@@ -16,6 +16,7 @@ use super::place::{Homes, Place, Placement};
 use super::regions::{List, MOST_REGIONS, Order, REGION_BYTES, round};
 use super::row::{self, Row};
 use super::table::{self, Table};
+use super::values::unite;
 use super::walk::{End, Ground, Walk};
 
 /// The most parts, and the fewest places of a part per place that offsets reach.
@@ -159,6 +160,10 @@ impl<T: Table> Filling<T> {
             };
             if mode == Mode::Once && (table::holds(&self.part.table, inside) || stashed(here)) {
                 // Already stored.
+            } else if mode == Mode::Unite && unite(&mut self.part.table, inside, value) {
+                // Its bits are stored.
+            } else if mode == Mode::Unite && stashed(here) {
+                self.leftovers.push((hash, value));
             } else if self.part.table.put_in_either(inside, value) {
                 self.stored += 1;
             } else {
@@ -175,12 +180,19 @@ impl<T: Table> Filling<T> {
                     End::Tired if mode == Mode::Once && self.leftovers.contains(&(hash, value)) => {
                         continue;
                     }
+                    End::Tired if mode == Mode::Unite && self.unite_leftover(hash, value) => continue,
                     End::Tired => self.tired += 1,
                     End::Strayed | End::Copies => {}
                 }
                 self.leftovers.push((hash, value));
             }
         }
+    }
+
+    /// Adds the bits of a value to those of a key that is left over; returns `false` if it is not.
+    fn unite_leftover(&mut self, hash: KeyHash, value: u16) -> bool {
+        let leftover = self.leftovers.iter_mut().find(|(left, _)| *left == hash);
+        leftover.map(|(_, bits)| *bits |= value).is_some()
     }
 
     /// Returns whether so many walks failed that the filter counts as full.

@@ -4,11 +4,24 @@
 //! moves values too, and copies of a key with equal values are as alike as copies of a key without values.
 
 use super::place::Placement;
-use super::table::Table;
+use super::table::{Entry, Table};
 use super::{Cuckoo, Homes, Kept};
-use crate::engine::Values;
-use crate::error::Error;
+use crate::engine::{Inserted, Values};
+use crate::error::{Error, Full};
 use crate::key::KeyHash;
+
+/// Adds the bits of a value to those of one copy of a key in the table; returns `false` if there is none. Nothing
+/// changes if some copy already has these bits.
+pub(super) fn unite(table: &mut impl Table, homes: Homes, value: u16) -> bool {
+    let (mut first, mut has_bits) = (None, false);
+    for entry in homes.both(0) {
+        table.values(entry, |old| {
+            first.get_or_insert(Entry { value: old, ..entry });
+            has_bits |= old & value == value;
+        });
+    }
+    first.is_some_and(|entry| has_bits || table.update(entry, entry.value | value))
+}
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Refuses values that tags have no bits for.
@@ -58,6 +71,44 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
         values.sort();
         values
+    }
+
+    /// Stores a key with a value or, if a copy already looks like it, adds the bits of the value to those of that copy.
+    /// If there is no room, or the value is too wide, nothing changes.
+    pub fn or_value(&mut self, hash: KeyHash, value: u16) -> Result<Inserted, Error> {
+        self.check_value(value)?;
+        Ok(self.or_at(hash, self.placement.homes(hash), value)?)
+    }
+
+    pub(super) fn or_at(&mut self, hash: KeyHash, homes: Homes, value: u16) -> Result<Inserted, Full> {
+        if unite(&mut self.table, homes, value)
+            || (!self.stash.is_empty() && self.unite_stashed(homes, value))
+        {
+            return Ok(Inserted::Seen);
+        }
+        self.insert_at(hash, homes, value).map(|()| Inserted::Stored)
+    }
+
+    /// Adds the bits of a value to those of one copy of a key in the stash; returns `false` if there is none.
+    #[cold]
+    fn unite_stashed(&mut self, homes: Homes, value: u16) -> bool {
+        let stashed = || self.stash.values(self.name(homes), homes.fingerprint);
+        let Some(old) = stashed().next() else { return false };
+        let has_bits = stashed().any(|old| old & value == value);
+        has_bits || self.update_stash(homes, old, old | value)
+    }
+
+    /// The bits of the values of all copies of a key, together.
+    #[inline(always)]
+    pub(super) fn union_at(&self, homes: Homes) -> u16 {
+        let mut union = 0;
+        for entry in homes.both(0) {
+            self.table.values(entry, |value| union |= value);
+        }
+        if self.stash.is_empty() {
+            return union;
+        }
+        self.stash.values(self.name(homes), homes.fingerprint).fold(union, |union, value| union | value)
     }
 
     /// Changes the value of one stored copy of a key from `old` to `new`. Returns `false`, and changes nothing, if

@@ -13,7 +13,7 @@ use core::convert::Infallible;
 use std::collections::HashMap;
 
 use crate::bits::cpu::{Cpu, Vectors, Work};
-use crate::engine::{Again, Copied, Counters, Many, for_each_ahead, threads};
+use crate::engine::{Again, Copied, Counters, CuckooEngine, Many, for_each_ahead, threads};
 use crate::error::Full;
 use crate::key::KeyHash;
 
@@ -142,7 +142,13 @@ impl Work for StoreSome<'_> {
         let Self(region, list, from, again, stored) = self;
         for i in from..list.hashes.len() {
             let (hash, value) = list.get(i);
-            if again == Again::Skip && region.holds(hash, vectors) {
+            let is_done = match again {
+                Again::Store => false,
+                Again::Skip => region.holds(hash, vectors),
+                // Without memory for that, an entry of its own has these bits.
+                Again::Unite => region.unite(hash, value) == Ok(true),
+            };
+            if is_done {
                 continue;
             }
             if region.entries >= region.most || !region.put_in_either(region.entry(hash, value), vectors) {
@@ -249,6 +255,7 @@ impl Elastic {
         keys.part(done..keys.len()).each_chunk_on(threads, |hashes, values| {
             for_each_ahead(self, hashes, values, |elastic, hash, value| match again {
                 Again::Skip if elastic.lookup.ask(elastic, hash) => Ok(()),
+                Again::Unite => elastic.or_value(hash, value).map(drop),
                 _ => elastic.store(hash, value),
             })
         })

@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use crate::engine::rows::Keys;
 use crate::engine::{
     Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
-    for_each_ahead,
+    for_each_ahead, unions_ahead,
 };
 use crate::error::{Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
@@ -131,6 +131,18 @@ impl CuckooEngine for Elastic {
         });
         values.sort();
         values
+    }
+
+    fn or_value(&mut self, hash: KeyHash, value: u16) -> Result<Inserted, Full> {
+        let at = self.region_of(hash);
+        if self.regions[at].unite(hash, value)? {
+            return Ok(Inserted::Seen);
+        }
+        self.store(hash, value).map(|()| Inserted::Stored)
+    }
+
+    fn unions(&self, hashes: &[KeyHash], unions: &mut [u16]) {
+        unions_ahead(self, hashes, unions, |elastic, hash| elastic.region(hash).union(hash));
     }
 
     fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> bool {

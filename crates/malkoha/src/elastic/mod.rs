@@ -53,6 +53,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod union;
 
 pub(crate) use audit::RegionFlaw;
 pub(crate) use directory::Elastic;

@@ -58,6 +58,8 @@ pub(crate) enum Again {
     Store,
     /// Leave it out.
     Skip,
+    /// Add the bits of its value to those of the copy that is there.
+    Unite,
 }
 
 /// An entry of a stash: place, fingerprint and value.
@@ -152,6 +154,10 @@ pub(crate) trait CuckooEngine: Engine {
     fn insert_value(&mut self, hash: KeyHash, value: u16) -> Result<(), Full>;
     /// The values of all copies that look like a key, ascending.
     fn values(&self, hash: KeyHash) -> Values;
+    /// Stores a key with a value or, if a copy already looks like it, adds the bits of the value to those of that copy.
+    fn or_value(&mut self, hash: KeyHash, value: u16) -> Result<Inserted, Full>;
+    /// The bits of the values of all copies that look like each key, together; the slices have equal lengths.
+    fn unions(&self, hashes: &[KeyHash], unions: &mut [u16]);
     /// Changes the value of one copy of a key from `old` to `new`; returns whether there was one.
     fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> bool;
     /// Removes one copy of a key with this value; returns whether there was one.
@@ -203,6 +209,23 @@ pub(crate) trait BloomEngine: Engine {
 /// The number of keys whose memory is prefetched before the first of them is used.
 const AHEAD: usize = 32;
 
+/// Looks up the union of the values of every hash, while the memory of later ones is prefetched.
+pub(crate) fn unions_ahead<T: Engine>(
+    engine: &T,
+    hashes: &[KeyHash],
+    unions: &mut [u16],
+    union: impl Fn(&T, KeyHash) -> u16,
+) {
+    for (hashes, unions) in hashes.chunks(AHEAD).zip(unions.chunks_mut(AHEAD)) {
+        for hash in hashes {
+            engine.prefetch(*hash);
+        }
+        for (hash, found) in hashes.iter().zip(unions) {
+            *found = union(engine, *hash);
+        }
+    }
+}
+
 /// Calls `act` with every hash and its value in order, while the memory of later ones is prefetched. Values are 0 where
 /// there are none.
 pub(crate) fn for_each_ahead<T: Engine + ?Sized, E>(
@@ -231,7 +254,8 @@ pub(crate) fn insert_in_order(
 ) -> Result<(), Full> {
     keys.each_chunk_on(threads, |hashes, _| match again {
         Again::Store => engine.insert_batch(hashes).map_err(|FullAt { .. }| Full),
-        Again::Skip => {
+        // These tables have no values to unite.
+        Again::Skip | Again::Unite => {
             for_each_ahead(engine, hashes, &[], |engine, hash, _| engine.insert_unique(hash).map(drop))
         }
     })

@@ -105,7 +105,7 @@ enum Poured {
 
 /// Pours everything that these filters hold into a new one, in which all of their keys have places.
 fn pour(filters: &[&Filter], geometry: Geometry) -> Result<Poured, Error> {
-    let mut larger = Filter::new(geometry)?;
+    let mut larger = Filter::new(geometry)?.with_labels(filters[0].labels().to_vec());
     let mut refused = 0;
     for filter in filters {
         for copy in filter.cuckoo("be doubled")?.copies() {

@@ -71,6 +71,10 @@ impl Filter {
 
     /// The key format of this filter and another combined; refuses one that cannot be merged with this one.
     pub(crate) fn check_equal(&self, other: &Self) -> Result<KeyFormat, Error> {
+        if self.labels != other.labels {
+            let (one, other) = (self.labels.join(", "), other.labels.join(", "));
+            return Err(Error::Geometries { what: format!("their labels ({one}; {other})") });
+        }
         if let (Some(one), Some(two)) = (self.geometry().elastic(), other.geometry().elastic()) {
             let differ = |what: &str, one: u64, other: u64| {
                 (one != other).then(|| format!("their {what} ({one} and {other})"))

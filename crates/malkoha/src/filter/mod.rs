@@ -3,6 +3,7 @@
 mod build;
 mod bulk;
 pub(crate) mod chain;
+mod labels;
 mod larger;
 pub(crate) mod merge;
 mod rebuild;
@@ -11,6 +12,7 @@ mod slices;
 mod stats;
 mod values;
 
+pub(crate) use labels::check_labels;
 pub(crate) use slices::ask_in_chunks;
 pub use stats::{GrowthStats, Level, LinkStats, Stats};
 
@@ -56,6 +58,8 @@ pub struct Filter {
     geometry: Geometry,
     hasher: KeyHasher,
     body: Body,
+    /// The names of the bits of values, if they have any.
+    labels: Vec<String>,
 }
 
 /// The table of a filter, by family, so that neither family has to refuse what only the other can do.
@@ -113,7 +117,7 @@ impl Filter {
 
     /// The filter with this geometry and a body of that geometry.
     pub(crate) fn around(geometry: Geometry, body: Body) -> Self {
-        Self { geometry, hasher: KeyHasher::new(geometry.seed()), body }
+        Self { geometry, hasher: KeyHasher::new(geometry.seed()), body, labels: Vec::new() }
     }
 
     /// The filter with the geometry of this elastic one.
@@ -195,14 +199,15 @@ impl Filter {
     /// A copy of a filter that is not a chain, if the system has the memory.
     pub(crate) fn try_clone(&self) -> Result<Self, Error> {
         if let Some(elastic) = self.elastic() {
-            return Ok(Self::around_elastic(self.geometry, elastic.try_clone()?));
+            let copy = Self::around_elastic(self.geometry, elastic.try_clone()?);
+            return Ok(copy.with_labels(self.labels.clone()));
         }
         let mut copy = Words::zeroed(self.geometry.table_bits().expect("a table in memory can be counted"))?;
         copy.copy_from_slice(self.engine().words());
         let mut copy = Self::in_words(self.geometry, copy)?;
         copy.engine_mut().restore(self.len(), self.engine().stash_entries());
         copy.count_on(self.counters());
-        Ok(copy)
+        Ok(copy.with_labels(self.labels.clone()))
     }
 
     /// The exact numbers of this filter.
@@ -414,15 +419,17 @@ impl Filter {
 
 impl Clone for Filter {
     fn clone(&self) -> Self {
-        Self { geometry: self.geometry, hasher: self.hasher, body: self.body.clone() }
+        let labels = self.labels.clone();
+        Self { geometry: self.geometry, hasher: self.hasher, body: self.body.clone(), labels }
     }
 }
 
-/// Equal content: the same geometry, the same bits in the table, the same keys in the stash. Counters do not
+/// Equal content: the same geometry and labels, the same bits in the table, the same keys in the stash. Counters do not
 /// matter.
 impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
         self.geometry == other.geometry
+            && self.labels == other.labels
             && self.len() == other.len()
             && self.engine().words() == other.engine().words()
             && self.engine().stash_entries() == other.engine().stash_entries()

@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 
 use super::{Body, Filter};
-use crate::engine::{Again, CuckooEngine, Many, Values, for_each_ahead};
+use crate::engine::{Again, CuckooEngine, Inserted, Many, Values, for_each_ahead};
 use crate::error::{Error, Full, Refused};
 use crate::key::Key;
 
@@ -42,6 +42,86 @@ impl Filter {
     #[inline]
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
         Ok(self.valued()?.values(key.key_hash(&self.hasher)))
+    }
+
+    /// Stores a key with a value or, if the filter already reports the key as present, adds the bits of the value to
+    /// those that are stored with it: values as sets of up to 16 labels. If there is no room, or the value is wider than
+    /// planned, the filter stays as it was, bit for bit.
+    ///
+    /// No bit is lost: [`union`](Self::union) has every bit that was ever given for a key. With about the rate's
+    /// probability it also has those of another key that looks the same, because both then share one copy. So such a
+    /// key must not be removed.
+    ///
+    /// ```
+    /// use malkoha::{Inserted, Spec};
+    /// let mut origins = Spec::new(1000, 1e-6).values(2).build()?;
+    /// let (host, graft) = (0b01, 0b10);
+    /// assert_eq!(origins.or_value("GATTACA", host)?, Inserted::Stored);
+    /// assert_eq!(origins.or_value("GATTACA", graft)?, Inserted::Seen);
+    /// assert_eq!(origins.union("GATTACA")?, host | graft);
+    /// assert_eq!((origins.len(), origins.union("CATTAG")?), (1, 0));
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    #[inline]
+    pub fn or_value<K: Key + ?Sized>(&mut self, key: &K, value: u16) -> Result<Inserted, Error> {
+        let hash = key.key_hash(&self.hasher);
+        Ok(self.valued_mut(&[value])?.or_value(hash, value)?)
+    }
+
+    /// Returns the bits of the values of all stored copies that look like this key, together. 0 if there is none, or if
+    /// all of them are 0.
+    pub fn union<K: Key + ?Sized>(&self, key: &K) -> Result<u16, Error> {
+        let mut union = [0];
+        self.valued()?.unions(&[key.key_hash(&self.hasher)], &mut union);
+        Ok(union[0])
+    }
+
+    /// Does what [`union`](Self::union) does for every key of a slice; writes the answers to a slice of equal length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn union_slice_into<K: Key>(&self, keys: &[K], unions: &mut [u16]) -> Result<(), Error> {
+        assert_eq!(keys.len(), unions.len(), "as many answers as keys");
+        let (engine, mut done) = (self.valued()?, 0);
+        let all: Result<(), Infallible> = Many::own((keys, &[]), &self.hasher, |keys| {
+            keys.each_chunk(|hashes, _| {
+                engine.unions(hashes, &mut unions[done..done + hashes.len()]);
+                done += hashes.len();
+                Ok(())
+            })
+        });
+        let Ok(()) = all;
+        Ok(())
+    }
+
+    /// Does what [`or_value`](Self::or_value) does for every key of a slice, in whatever order suits the memory, on
+    /// `threads` threads; returns how many keys were stored. If one of them finds no place, those already stored stay. The
+    /// content depends on the keys, the values and their order, not on the number of threads.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// ```
+    /// let mut filter = malkoha::Spec::new(100_000, 0.001).values(2).build()?;
+    /// let keys: Vec<u64> = (0..150_000).map(|key| key % 100_000).collect();
+    /// let values: Vec<u16> = (0..150_000).map(|at| if at < 100_000 { 1 } else { 2 }).collect();
+    /// assert!(filter.or_values(&keys, &values, 2)? <= 100_000, "every key once");
+    /// assert_eq!(filter.union(&77u64)?, 3);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn or_values<K: Key + Sync>(
+        &mut self,
+        keys: &[K],
+        values: &[u16],
+        threads: usize,
+    ) -> Result<u64, Error> {
+        assert_eq!(keys.len(), values.len(), "as many values as keys");
+        self.valued_mut(values)?;
+        let before = self.len();
+        self.insert_many((keys, values), Again::Unite, threads)?;
+        Ok(self.len() - before)
     }
 
     /// Changes the value of one stored copy of a key from `old` to `new`. Returns `false`, and changes

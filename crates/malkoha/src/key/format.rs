@@ -33,13 +33,27 @@ pub enum KeyFormat {
         /// The number of letters in a word, 1 to [`MOST_K`](KeyFormat::MOST_K).
         k: u32,
     },
+    /// The minimizers of sequences: of every w consecutive DNA words the one that comes first in an order as good as
+    /// random, which `docs/FORMAT.md` specifies. Words are hashed as for [`Kmers`](Self::Kmers).
+    Minimizers {
+        /// The number of letters in a word, 1 to [`MOST_MINIMIZER_K`](KeyFormat::MOST_MINIMIZER_K).
+        k: u32,
+        /// The number of words in a window, 1 to [`MOST_WINDOW`](KeyFormat::MOST_WINDOW).
+        w: u32,
+    },
 }
 
 impl KeyFormat {
     /// The most letters in a DNA word.
     pub const MOST_K: u32 = 4096;
 
-    /// The name of this format, without k.
+    /// The most letters in a minimizer: words that are numbers.
+    pub const MOST_MINIMIZER_K: u32 = 31;
+
+    /// The most words in a window of which one is the minimizer.
+    pub const MOST_WINDOW: u32 = 4096;
+
+    /// The name of this format, without numbers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,12 +61,8 @@ impl KeyFormat {
             Self::Bytes => "bytes",
             Self::U64 => "u64",
             Self::Kmers { .. } => "kmers",
+            Self::Minimizers { .. } => "minimizers",
         }
-    }
-
-    /// Whether such keys can exist.
-    pub(crate) const fn is_possible(self) -> bool {
-        !matches!(self, Self::Kmers { k } if k == 0 || k > Self::MOST_K)
     }
 
     /// The key format of two filters combined; `None` if they differ. If one declares nothing, the other's
@@ -65,11 +75,12 @@ impl KeyFormat {
     }
 }
 
-/// The name, with k after a colon: `kmers:31`.
+/// The name, with k and w after colons: `kmers:31`, `minimizers:31:15`.
 impl fmt::Display for KeyFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kmers { k } => f.pad(&format!("{}:{k}", self.name())),
+            Self::Minimizers { k, w } => f.pad(&format!("{}:{k}:{w}", self.name())),
             _ => f.pad(self.name()),
         }
     }
@@ -81,15 +92,17 @@ mod tests {
 
     #[test]
     fn what_is_said_counts_and_contradictions_are_noticed() {
-        use KeyFormat::{Any, Bytes, Kmers, U64};
-        let all = [Any, Bytes, U64, Kmers { k: 5 }, Kmers { k: 6 }];
-        for one in all {
+        use KeyFormat::{Any, Bytes, Kmers, Minimizers, U64};
+        let minimizers = [(5, 6), (5, 7), (6, 6)].map(|(k, w)| Minimizers { k, w });
+        let all = [Any, Bytes, U64, Kmers { k: 5 }, Kmers { k: 6 }].into_iter().chain(minimizers);
+        let all: Vec<KeyFormat> = all.collect();
+        for &one in &all {
             assert_eq!(
                 (one.united(one), one.united(Any), Any.united(one)),
                 (Some(one), Some(one), Some(one))
             );
-            for other in all.into_iter().filter(|other| *other != one && one != Any && *other != Any) {
-                assert_eq!(one.united(other), None, "{one} and {other}");
+            for other in all.iter().filter(|other| **other != one && one != Any && **other != Any) {
+                assert_eq!(one.united(*other), None, "{one} and {other}");
             }
         }
     }
@@ -98,5 +111,6 @@ mod tests {
     fn formats_have_names() {
         let formats = [KeyFormat::Any, KeyFormat::Bytes, KeyFormat::U64, KeyFormat::Kmers { k: 31 }];
         assert_eq!(formats.map(|format| format.to_string()), ["any", "bytes", "u64", "kmers:31"]);
+        assert_eq!(KeyFormat::Minimizers { k: 31, w: 15 }.to_string(), "minimizers:31:15");
     }
 }

@@ -326,11 +326,7 @@ impl Spec {
     /// Computes the exact numbers that follow, without allocating anything.
     pub fn plan(&self) -> Result<Geometry, Error> {
         self.kind.check()?;
-        if let KeyFormat::Kmers { k } = self.key_format
-            && !self.key_format.is_possible()
-        {
-            return Err(Error::WordLength { got: k, most: KeyFormat::MOST_K });
-        }
+        check_format(self.key_format)?;
         if self.growing || self.kind == Kind::Elastic {
             return if self.kind.is_bloom() { self.plan_chain() } else { self.plan_elastic() };
         }
@@ -567,4 +563,19 @@ impl Spec {
 
 pub(crate) fn check_rate(rate: f64) -> Result<f64, Error> {
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(Error::Rate { got: rate }) }
+}
+/// Refuses formats of keys that cannot exist.
+fn check_format(format: KeyFormat) -> Result<(), Error> {
+    let (k, most, window) = match format {
+        KeyFormat::Kmers { k } => (k, KeyFormat::MOST_K, 1),
+        KeyFormat::Minimizers { k, w } => (k, KeyFormat::MOST_MINIMIZER_K, w),
+        KeyFormat::Any | KeyFormat::Bytes | KeyFormat::U64 => return Ok(()),
+    };
+    if k == 0 || k > most {
+        return Err(Error::WordLength { got: k, most });
+    }
+    if window == 0 || window > KeyFormat::MOST_WINDOW {
+        return Err(Error::Window { got: window, most: KeyFormat::MOST_WINDOW });
+    }
+    Ok(())
 }

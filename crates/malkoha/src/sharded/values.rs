@@ -1,7 +1,7 @@
 //! Sharded filters with values.
 
 use super::Sharded;
-use crate::engine::Values;
+use crate::engine::{Inserted, Values};
 use crate::error::Error;
 use crate::key::Key;
 
@@ -29,6 +29,19 @@ impl Sharded {
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
         let (shard, hash) = self.locate(key);
         self.shards.valued()?.read(shard).get(&hash)
+    }
+
+    /// Stores a key with a value or, if the filter already reports the key as present, adds the bits of the value to
+    /// those that are stored with it: as [`Filter::or_value`](crate::Filter::or_value).
+    pub fn or_value<K: Key + ?Sized>(&self, key: &K, value: u16) -> Result<Inserted, Error> {
+        let (shard, hash) = self.locate(key);
+        self.shards.valued()?.write(shard).or_value(&hash, value)
+    }
+
+    /// Returns the bits of the values of all stored copies that look like this key, together.
+    pub fn union<K: Key + ?Sized>(&self, key: &K) -> Result<u16, Error> {
+        let (shard, hash) = self.locate(key);
+        self.shards.valued()?.read(shard).union(&hash)
     }
 
     /// Changes the value of one stored copy of a key from `old` to `new`. Returns `false`, and changes

@@ -38,7 +38,7 @@ pub(crate) fn part_offsets(numbers: &[u64], parts: &[Filter]) -> Vec<u64> {
 
 /// The version of an outline: the highest of its records.
 fn version<'a>(parts: impl Iterator<Item = &'a Filter>) -> u32 {
-    parts.map(|part| version_of(part.geometry())).max().unwrap_or(1)
+    parts.map(|part| version_of(part.geometry(), false)).max().unwrap_or(1)
 }
 
 /// Writes a compound of several filters. What the numbers mean is up to the form.
@@ -102,6 +102,10 @@ pub(crate) fn read_compound(input: &mut Input<'_>, form: Form) -> Result<(Vec<u6
     for _ in 0..outline.parts {
         let record = input.offset();
         let filter = record::read(input)?;
+        if !filter.labels().is_empty() {
+            let what = "a part of several filters has labels";
+            return Err(Error::corrupt(field::LABEL_BYTES.name, record + field::LABEL_BYTES.offset, what));
+        }
         let (format, first) = (filter.geometry().key_format(), filters.first().unwrap_or(&filter).geometry());
         if format != first.key_format() {
             let what = format!("{format} where the first part has {}", first.key_format());

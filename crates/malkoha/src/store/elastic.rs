@@ -1,7 +1,7 @@
-//! The record of an elastic filter: header, regions, overflow, and a table for every region.
+//! The record of an elastic filter: header, labels, regions, overflow, and a table for every region.
 //!
 //! ```text
-//!   header | regions | overflow | table | table | ..
+//!   header | labels | regions | overflow | table | table | ..
 //! ```
 //!
 //! Regions are in the order of their prefixes, which follow from their depths: all together they are every hash.
@@ -16,6 +16,7 @@ use crate::filter::Filter;
 
 use super::format::{HEADER_NUMBERS, field};
 use super::header::Header;
+use super::labels;
 use super::section::{Input, SectionWriter, section_bytes};
 
 /// The numbers that describe a region, and an entry of the overflow.
@@ -37,16 +38,21 @@ fn header(filter: &Filter, elastic: &Elastic, entries: usize) -> Header {
         copies: elastic.len(),
         stashed: entries as u64,
         regions: elastic.in_order().count() as u64,
+        label_bytes: labels::bytes(filter.labels()),
     }
 }
 
 /// The size of the record of an elastic filter in bytes.
-pub(super) fn bytes(elastic: &Elastic) -> u64 {
+pub(super) fn bytes(filter: &Filter, elastic: &Elastic) -> u64 {
     let entries: usize = elastic.in_order().map(|region| region.overflow_entries().len()).sum();
     let regions = elastic.in_order().count();
     let tables = elastic.in_order().map(|region| size_of_val(region.words()) as u64);
-    let sections =
-        [8 * HEADER_NUMBERS as u64, bytes_of(regions, REGION_NUMBERS), bytes_of(entries, ENTRY_NUMBERS)];
+    let sections = [
+        8 * HEADER_NUMBERS as u64,
+        labels::bytes(filter.labels()),
+        bytes_of(regions, REGION_NUMBERS),
+        bytes_of(entries, ENTRY_NUMBERS),
+    ];
     let sections = sections.into_iter().filter(|content| *content > 0).chain(tables);
     sections.map(|content| section_bytes(content).expect("a filter in memory can be counted")).sum()
 }
@@ -56,6 +62,7 @@ pub(super) fn write(filter: &Filter, elastic: &Elastic, out: &mut dyn Write) -> 
     let overflow: Vec<_> = elastic.in_order().map(Region::overflow_entries).collect();
     let entries = overflow.iter().map(Vec::len).sum();
     let mut checksum = header(filter, elastic, entries).write(out)?;
+    checksum = labels::write(filter.labels(), checksum, out)?;
     let mut section = SectionWriter::new(out, checksum);
     for (region, overflow) in elastic.in_order().zip(&overflow) {
         section.put_numbers(&region_numbers(region, overflow.len()))?;
@@ -146,6 +153,7 @@ impl Described {
 #[derive(Clone, Debug)]
 pub(super) struct Outline {
     pub(super) header: Header,
+    labels: Vec<String>,
     begin: u64,
     pub(super) regions: Vec<Described>,
     /// The checksum of the section before the first table.
@@ -157,6 +165,7 @@ impl Outline {
     pub(super) fn read(input: &mut Input<'_>) -> Result<Self, Error> {
         let begin = input.offset();
         let (header, checksum) = Header::read(input)?;
+        let (labels, checksum) = labels::read(input, &header, checksum)?;
         let at = input.offset();
         let count = header.regions.saturating_mul(8 * REGION_NUMBERS as u64);
         let (numbers, mut checksum) = read_numbers(input, "regions", (count, checksum))?;
@@ -182,7 +191,7 @@ impl Outline {
                 .and_then(|bytes| table.checked_add(bytes))
                 .unwrap_or(u64::MAX);
         }
-        let outline = Self { header, begin, regions, checksum };
+        let outline = Self { header, labels, begin, regions, checksum };
         input.need("table", table - input.offset())?;
         outline.check_memory(table - begin)?;
         Ok(outline)
@@ -216,7 +225,7 @@ impl Outline {
             let what = format!("{} where the tables have {there} entries", self.header.copies);
             return Err(Error::corrupt(field::COPIES.name, self.begin + field::COPIES.offset, what));
         }
-        Ok(Filter::around_elastic(self.header.geometry, elastic))
+        Ok(Filter::around_elastic(self.header.geometry, elastic).with_labels(self.labels.clone()))
     }
 }
 

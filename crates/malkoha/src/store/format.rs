@@ -6,14 +6,16 @@ use crate::plan::Geometry;
 /// The first eight bytes of every file. The first of them is not text in any common encoding.
 pub(super) const MAGIC: [u8; 8] = *b"\x89malkoha";
 
-/// The newest version of the format, and the newest that this crate reads. Version 2 added the key format, and version 3
-/// elastic filters.
-pub(super) const NEWEST_VERSION: u32 = 3;
+/// The newest version of the format, and the newest that this crate reads. Version 2 added the key format, version 3
+/// elastic filters, and version 4 minimizers and labels.
+pub(super) const NEWEST_VERSION: u32 = 4;
 
-/// The lowest version that can record a filter of this geometry. It is the version written, so that older programs can
-/// read all files that need nothing new.
-pub(super) fn version_of(geometry: &Geometry) -> u32 {
+/// The lowest version that can record a filter of this geometry, with labels or without. It is the version written, so
+/// that older programs can read all files that need nothing new.
+pub(super) fn version_of(geometry: &Geometry, labelled: bool) -> u32 {
     match geometry.key_format() {
+        KeyFormat::Minimizers { .. } => 4,
+        _ if labelled => 4,
         _ if geometry.elastic().is_some() => 3,
         KeyFormat::Any => 1,
         _ => 2,
@@ -110,6 +112,8 @@ pub(super) mod field {
         TABLE_BYTES = "table bytes" at 80;
         KEY_FORMAT = "key format" at 88;
         WORD_LENGTH = "word length" at 96;
+        WINDOW = "window" at 104;
+        LABEL_BYTES = "label bytes" at 112;
 
         PLACES = "places" at 128;
         SLOTS = "slots" at 136;

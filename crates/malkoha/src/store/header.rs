@@ -17,6 +17,7 @@ use crate::kind::{Kind, Pattern};
 use crate::plan::{Geometry, Layout, Spec};
 
 use super::format::{Field, Form, HEADER_NUMBERS, MAGIC, field, version_of};
+use super::labels::MOST_LABEL_BYTES;
 use super::section::{Input, SectionWriter};
 
 /// Everything before the stash and the table.
@@ -29,6 +30,8 @@ pub(super) struct Header {
     pub(super) stashed: u64,
     /// The regions of an elastic filter; 0 for others.
     pub(super) regions: u64,
+    /// Bytes of the labels; 0 if there are none.
+    pub(super) label_bytes: u64,
 }
 
 impl Header {
@@ -69,9 +72,11 @@ impl Header {
         set(field::RATE, geometry.rate().to_bits());
         set(field::COPIES, self.copies);
         set(field::STASHED, self.stashed);
-        let (format, word_length) = format_number(geometry.key_format());
+        let (format, word_length, window) = format_number(geometry.key_format());
         set(field::KEY_FORMAT, format);
         set(field::WORD_LENGTH, u64::from(word_length));
+        set(field::WINDOW, u64::from(window));
+        set(field::LABEL_BYTES, self.label_bytes);
         if !matches!(geometry.layout(), Layout::Elastic(_)) {
             set(field::TABLE_BYTES, geometry.bytes());
         }
@@ -116,7 +121,7 @@ impl Header {
             }
         }
         numbers[0] = u64::from_le_bytes(MAGIC);
-        numbers[1] = u64::from(version_of(geometry)) | (form as u64) << 32;
+        numbers[1] = u64::from(version_of(geometry, self.label_bytes > 0)) | (form as u64) << 32;
         numbers
     }
 }
@@ -156,7 +161,12 @@ impl Numbers {
             Layout::Elastic(_) => self.within(field::REGIONS, GROUPS as u64..=u64::from(u32::MAX))?,
             _ => 0,
         };
-        Ok(Header { geometry, copies, stashed, regions })
+        let label_bytes = match self.version() {
+            ..4 => 0,
+            _ if geometry.value_bits() == 0 => self.within(field::LABEL_BYTES, 0..=0)?,
+            _ => self.within(field::LABEL_BYTES, 0..=MOST_LABEL_BYTES)?,
+        };
+        Ok(Header { geometry, copies, stashed, regions, label_bytes })
     }
 
     fn get(&self, field: Field) -> u64 {
@@ -188,10 +198,15 @@ impl Numbers {
         Ok(u32::try_from(number).expect("inside a range of small numbers"))
     }
 
-    /// The format of the keys, which version 1 does not have.
-    fn key_format(&self) -> Result<KeyFormat, Error> {
+    fn version(&self) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "the lower half; the upper one is the form")]
         let version = self.numbers[1] as u32;
+        version
+    }
+
+    /// The format of the keys, which version 1 does not have.
+    fn key_format(&self) -> Result<KeyFormat, Error> {
+        let version = self.version();
         if version == 1 {
             return Ok(KeyFormat::Any);
         }
@@ -201,6 +216,10 @@ impl Numbers {
             1 => KeyFormat::Bytes,
             2 => KeyFormat::U64,
             3 => KeyFormat::Kmers { k: self.small(field::WORD_LENGTH, 1..=KeyFormat::MOST_K)? },
+            4 => KeyFormat::Minimizers {
+                k: self.small(field::WORD_LENGTH, 1..=KeyFormat::MOST_MINIMIZER_K)?,
+                w: self.small(field::WINDOW, 1..=KeyFormat::MOST_WINDOW)?,
+            },
             _ => return Err(self.newer(field::KEY_FORMAT, "is unknown")),
         })
     }
@@ -366,6 +385,11 @@ impl Numbers {
     fn must_be(&self, expected: &[u64; HEADER_NUMBERS]) -> Result<(), Error> {
         let differs = |index: &usize| self.numbers[*index] != expected[*index];
         let Some(index) = (0..HEADER_NUMBERS).find(differs) else { return Ok(()) };
+        if index == 1 && self.numbers[1] >> 32 == expected[1] >> 32 {
+            let what =
+                format!("{} where the other numbers need {}", self.version(), expected[1] & 0xFFFF_FFFF);
+            return Err(Error::corrupt("version", self.base + 8, what));
+        }
         let field = field::ALL.iter().find(|field| field.index() == index);
         let Some(field) = field else {
             let field = Field { name: "reserved number", offset: 8 * index as u64 };
@@ -391,13 +415,14 @@ fn number_of(kind: Kind) -> (u64, u8) {
     }
 }
 
-/// The number of a key format, and the length of its words.
-fn format_number(format: KeyFormat) -> (u64, u32) {
+/// The number of a key format, the length of its words, and the words in a window.
+fn format_number(format: KeyFormat) -> (u64, u32, u32) {
     match format {
-        KeyFormat::Any => (0, 0),
-        KeyFormat::Bytes => (1, 0),
-        KeyFormat::U64 => (2, 0),
-        KeyFormat::Kmers { k } => (3, k),
+        KeyFormat::Any => (0, 0, 0),
+        KeyFormat::Bytes => (1, 0, 0),
+        KeyFormat::U64 => (2, 0, 0),
+        KeyFormat::Kmers { k } => (3, k, 0),
+        KeyFormat::Minimizers { k, w } => (4, k, w),
     }
 }
 

@@ -166,6 +166,12 @@ impl Mapped {
         self.filter.geometry()
     }
 
+    /// The names of the bits of values, the lowest first; empty if they have none.
+    #[must_use]
+    pub fn labels(&self) -> &[String] {
+        self.filter.labels()
+    }
+
     /// The hasher that turns keys into hashes for the filter.
     #[must_use]
     pub fn hasher(&self) -> &KeyHasher {
@@ -201,6 +207,11 @@ impl Mapped {
     /// The values of all stored copies that look like this key, ascending, in filters with values.
     pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Values, Error> {
         self.filter.get(key)
+    }
+
+    /// As [`Filter::union`].
+    pub fn union<K: Key + ?Sized>(&self, key: &K) -> Result<u16, Error> {
+        self.filter.union(key)
     }
 
     /// Returns how many stored copies look like each key of a slice.

@@ -1,7 +1,7 @@
 //! Filters as bytes, in files and elsewhere.
 //!
 //! ```text
-//!   record      header | stash | table                  one filter: record.rs, header.rs
+//!   record      header | labels | stash | table         one filter: record.rs, header.rs, labels.rs
 //!   compound    outline | record | record | ..          several filters: compound.rs
 //!   section     content | zeros | checksum              what both are made of: section.rs
 //!   file        temporary, sync, rename, sync           save.rs
@@ -27,6 +27,7 @@ mod elastic;
 mod format;
 mod generations;
 mod header;
+mod labels;
 mod map;
 mod record;
 mod save;

@@ -1,4 +1,4 @@
-//! The record of one filter: header, stash, table.
+//! The record of one filter: header, labels, stash, table.
 
 use std::io::{self, Write};
 
@@ -7,18 +7,19 @@ use crate::engine::{Flaw, Stashed};
 use crate::error::Error;
 use crate::filter::Filter;
 
-use super::elastic;
 use super::format::{Form, HEADER_NUMBERS, STASH_ENTRY_BYTES, field};
 use super::header::Header;
 use super::section::{Input, SectionWriter, section_bytes};
+use super::{elastic, labels};
 
 /// The size of the record of a filter in bytes.
 pub(super) fn bytes(filter: &Filter) -> u64 {
     if let Some(elastic) = filter.elastic() {
-        return elastic::bytes(elastic);
+        return elastic::bytes(filter, elastic);
     }
     let stash = filter.engine().stash_len() as u64 * STASH_ENTRY_BYTES;
-    let sections = [8 * HEADER_NUMBERS as u64, stash, filter.geometry().bytes()];
+    let labels = labels::bytes(filter.labels());
+    let sections = [8 * HEADER_NUMBERS as u64, labels, stash, filter.geometry().bytes()];
     let sections = sections.into_iter().filter(|content| *content > 0);
     sections.map(|content| section_bytes(content).expect("a filter in memory can be counted")).sum()
 }
@@ -35,8 +36,9 @@ pub(super) fn write(filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
         copies: engine.len(),
         stashed: stash.len() as u64,
         regions: 0,
+        label_bytes: labels::bytes(filter.labels()),
     };
-    let mut checksum = header.write(out)?;
+    let mut checksum = labels::write(filter.labels(), header.write(out)?, out)?;
     if !stash.is_empty() {
         let mut section = SectionWriter::new(out, checksum);
         for (place, fingerprint, value) in stash {
@@ -54,9 +56,12 @@ pub(super) fn write(filter: &Filter, out: &mut dyn Write) -> io::Result<()> {
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
     pub(super) header: Header,
+    labels: Vec<String>,
     pub(super) stash: Vec<Stashed>,
     /// Where the record begins.
     pub(super) begin: u64,
+    /// Where the stash begins, if there is one.
+    stash_begin: u64,
     /// Where the table begins.
     pub(super) table: u64,
     /// The checksum of the section before the table.
@@ -67,13 +72,14 @@ impl Opening {
     /// Reads and verifies everything before the table, and checks that there are enough bytes for the table.
     pub(super) fn read(input: &mut Input<'_>) -> Result<Self, Error> {
         let begin = input.offset();
-        let (header, mut checksum) = Header::read(input)?;
-        let mut stash = Vec::new();
+        let (header, checksum) = Header::read(input)?;
+        let (labels, mut checksum) = labels::read(input, &header, checksum)?;
+        let (stash_begin, mut stash) = (input.offset(), Vec::new());
         if header.stashed > 0 {
             let content = header.stashed.saturating_mul(STASH_ENTRY_BYTES);
             (stash, checksum) = read_stash(input, (content, checksum))?;
         }
-        let opening = Self { header, stash, begin, table: input.offset(), checksum };
+        let opening = Self { header, labels, stash, begin, stash_begin, table: input.offset(), checksum };
         let table = section_bytes(opening.table_bytes()).unwrap_or(u64::MAX);
         input.need("table", table)?;
         Ok(opening)
@@ -88,7 +94,7 @@ impl Opening {
     pub(super) fn filter(&self, words: Words) -> Result<Filter, Error> {
         let mut filter = Filter::in_words(self.header.geometry, words)?;
         filter.engine_mut().restore(self.header.copies, self.stash.clone());
-        Ok(filter)
+        Ok(filter.with_labels(self.labels.clone()))
     }
 
     /// Refuses a stash that no history of inserts and removals could leave.
@@ -115,8 +121,7 @@ impl Opening {
         match flaw {
             Flaw::Table { bit, what } => Error::corrupt("table", self.table + bit / 8, what),
             Flaw::Stash { index, what } => {
-                let stash = self.begin + section_bytes(8 * HEADER_NUMBERS as u64).expect("a few bytes");
-                Error::corrupt("stash", stash + index as u64 * STASH_ENTRY_BYTES, what)
+                Error::corrupt("stash", self.stash_begin + index as u64 * STASH_ENTRY_BYTES, what)
             }
             Flaw::Count { there } => {
                 let what = format!("{} where the table indicates {there}", self.header.copies);

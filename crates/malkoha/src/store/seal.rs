@@ -12,6 +12,9 @@ use super::section::section_bytes;
 /// The most bytes of a sealed section.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// The most bytes that are sealed.
+const MOST_SEALED: usize = 1 << 26;
+
 /// Makes bytes as consistent as possible: numbers that follow from others, the length of every section, and all
 /// checksums. Other numbers and the content stay as they are.
 pub(crate) fn seal(bytes: &mut Vec<u8>) {
@@ -52,10 +55,16 @@ fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<u32> {
     let begin = *at;
     let header = 8 * HEADER_NUMBERS as u64;
     resize(bytes, begin, header)?;
-    // The version follows from the form and the key format.
-    let format = self::number(bytes, begin as u64 + field::KEY_FORMAT.offset);
-    let elastic = self::number(bytes, begin as u64 + VERSION_OFFSET) >> 32 == Form::Elastic as u64;
-    let version = if elastic { 3 } else { 1 + u32::from(format != 0) };
+    // The version follows from the form, the key format and the labels.
+    let get = |offset: u64| self::number(bytes, begin as u64 + offset);
+    let format = get(field::KEY_FORMAT.offset);
+    let elastic = get(VERSION_OFFSET) >> 32 == Form::Elastic as u64;
+    let version = match format {
+        _ if format == 4 || get(field::LABEL_BYTES.offset) > 0 => 4,
+        _ if elastic => 3,
+        0 => 1,
+        _ => 2,
+    };
     set_version(bytes, begin, version);
     let mut numbers = [0; HEADER_NUMBERS];
     for (i, number) in numbers.iter_mut().enumerate() {
@@ -69,6 +78,10 @@ fn seal_record(bytes: &mut Vec<u8>, at: &mut usize) -> Option<u32> {
         bytes[begin + 8 * i..begin + 8 * i + 8].copy_from_slice(&number.to_le_bytes());
     }
     let mut checksum = seal_section(bytes, at, header, 0)?;
+    let labels = numbers[field::LABEL_BYTES.index()];
+    if labels > 0 {
+        checksum = seal_section(bytes, at, labels, checksum)?;
+    }
     if let Some(meaning) = meaning.filter(|meaning| meaning.geometry.elastic().is_some()) {
         return elastic::seal_regions(bytes, at, &meaning, checksum).map(|()| version);
     }
@@ -95,7 +108,8 @@ pub(super) fn seal_section(bytes: &mut Vec<u8>, at: &mut usize, content: u64, be
 /// Extends the bytes, if necessary, to hold a section with this much content.
 pub(super) fn resize(bytes: &mut Vec<u8>, begin: usize, content: u64) -> Option<()> {
     let length = section_bytes(content).filter(|length| *length <= MOST_BYTES)?;
-    let end = begin + usize::try_from(length).ok()?;
+    // What lies before it may have been promised too much, too.
+    let end = begin.checked_add(usize::try_from(length).ok()?).filter(|end| *end <= MOST_SEALED)?;
     if bytes.len() < end {
         bytes.resize(end, 0);
     }

@@ -75,6 +75,9 @@ fn provoke_values(filter: &mut Filter, stream: &mut Stream) {
         assert_eq!(filter.update_value(&key, old, new), Ok(true), "a value that is stored can be changed");
         assert!(filter.get(&key).is_ok_and(|values| values.contains(&new)), "and is found");
     }
+    if filter.or_value(&key, new).is_ok() {
+        assert!(filter.union(&key).is_ok_and(|union| union & new == new), "bits that are stored are found");
+    }
     let _ = filter.remove_value(&stream.draw(), new);
     let _ = filter.extend_values(&[key, key], &[old, new], 1);
 }

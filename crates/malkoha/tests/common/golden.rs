@@ -48,7 +48,40 @@ pub(crate) fn specs() -> Vec<(String, Spec)> {
     more("classic-4-kmers-1", at(0.01, Kind::Classic(4)).key_format(KeyFormat::Kmers { k: 1 }));
     more("bloom-u64", at(0.01, Kind::Bloom).key_format(KeyFormat::U64));
     more("blocked-2-kmers-4096", at(0.01, Kind::Blocked(2)).key_format(KeyFormat::Kmers { k: 4096 }));
+    // Version 4.
+    more(
+        "sorted-minimizers-31-15",
+        at(0.01, Kind::Sorted).key_format(KeyFormat::Minimizers { k: 31, w: 15 }),
+    );
+    more(
+        "blocked-2-minimizers-1-4096",
+        at(0.01, Kind::Blocked(2)).key_format(KeyFormat::Minimizers { k: 1, w: 4096 }),
+    );
     specs
+}
+
+/// The golden files of filters with labels: name, and the filter, which has the history of those with values.
+pub(crate) fn labelled() -> Vec<(String, Filter)> {
+    let at = |kind: Kind, bits| Spec::new(200, 0.01).seed(SEED).kind(kind).values(bits);
+    let sixteen: Vec<String> = (0..16).map(|bit| format!("label {bit}")).collect();
+    let two = ["host", "Grüße, graft"].map(str::to_owned).to_vec();
+    [
+        ("sorted-labels-2", at(Kind::Sorted, 2).key_format(KeyFormat::Kmers { k: 27 }), two.clone()),
+        ("windowed-2-labels-2", at(Kind::Windowed(2), 5), two.clone()),
+        ("simplified-4-labels-16", at(Kind::Simplified(4), 16), sixteen.clone()),
+        ("elastic-labels-2", Spec::rate(0.01).seed(SEED).values(3), two.clone()),
+        (
+            "elastic-labels-16",
+            Spec::rate(0.01).seed(SEED).values(16).key_format(KeyFormat::Minimizers { k: 27, w: 9 }),
+            sixteen,
+        ),
+    ]
+    .map(|(name, spec, labels)| {
+        let mut filter = build(&spec);
+        filter.set_labels(&labels).unwrap();
+        (name.to_owned(), filter)
+    })
+    .into()
 }
 
 /// The golden files of doubled filters: name, and the filter, which was doubled after its history.
@@ -288,7 +321,7 @@ fn texts() -> impl Iterator<Item = String> {
 }
 
 /// The versions of the format.
-pub(crate) const VERSIONS: [u8; 3] = [1, 2, 3];
+pub(crate) const VERSIONS: [u8; 4] = [1, 2, 3, 4];
 
 /// Where the golden files of a version are.
 pub(crate) fn folder(version: u8) -> PathBuf {

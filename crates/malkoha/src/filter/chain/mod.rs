@@ -287,7 +287,7 @@ impl Engine for Chain {
     /// Stores keys link by link, as many as each has room for. If some find no place there, all of these are
     /// stored individually.
     fn insert_many(&mut self, keys: &Many, again: Again, threads: usize) -> Result<(), Full> {
-        if self.is_bloom() || again == Again::Skip {
+        if self.is_bloom() || again != Again::Store {
             return keys.each_chunk_on(threads, |hashes, _| {
                 for_each_ahead(self, hashes, &[], |chain, hash, _| chain.insert_unique(hash).map(drop))
             });
@@ -340,6 +340,15 @@ impl CuckooEngine for Chain {
         let mut values = Values::default();
         (0..self.count(hash)).for_each(|_| values.push(0));
         values
+    }
+
+    fn or_value(&mut self, hash: KeyHash, value: u16) -> Result<Inserted, Full> {
+        debug_assert_eq!(value, 0, "chains have no values");
+        self.insert_unique(hash)
+    }
+
+    fn unions(&self, _: &[KeyHash], unions: &mut [u16]) {
+        unions.fill(0);
     }
 
     fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> bool {
