@@ -80,6 +80,7 @@ impl Empty {
     /// Returns a number that is greater the farther the lane is from the beginning of its place, and greatest if there is
     /// none.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "at most eight groups")]
     const fn distance(&self) -> u32 {
         let groups = if self.marks == 0 { MOST_SLOTS } else { self.group };
         groups as u32 * u64::BITS + self.marks.trailing_zeros()
