@@ -80,10 +80,18 @@ impl Empty {
     /// Returns a number that is greater the farther the lane is from the beginning of its place, and greatest if there is
     /// none.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "at most eight groups")]
     const fn distance(&self) -> u32 {
         let groups = if self.marks == 0 { MOST_SLOTS } else { self.group };
         groups as u32 * u64::BITS + self.marks.trailing_zeros()
     }
+}
+
+/// Which of its two places a key goes to, if both have room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    First,
+    Emptier,
 }
 
 /// Buckets or windows of slots.
@@ -112,8 +120,7 @@ pub struct Slots {
     plain: bool,
     /// In addition, tags have fields of whole bits.
     simple: bool,
-    /// A key goes to the emptier of its two places, and not to the first if that has room.
-    balanced: bool,
+    choice: Choice,
 }
 
 impl Slots {
@@ -124,7 +131,7 @@ impl Slots {
             !self.is_windowed(),
             "windows share slots with others, and the emptier one is no better"
         );
-        Self { balanced: true, ..self }
+        Self { choice: Choice::Emptier, ..self }
     }
 
     /// Returns the bit where a place begins.
@@ -233,7 +240,7 @@ impl Slots {
     /// how far the first empty slot of each is from its beginning: the nearer, the emptier.
     #[inline(always)]
     fn is_first(&self, has_room: bool, first: u32, second: u32) -> bool {
-        if self.balanced { first <= second } else { has_room }
+        if self.choice == Choice::Emptier { first <= second } else { has_room }
     }
 
     /// Finds the first empty lane of a place of several groups. It looks at all groups, because which of them is the
@@ -520,7 +527,7 @@ impl Table for Slots {
             one_load,
             plain: one_load && tag.value_bits == 0,
             simple: one_load && tag.value_bits == 0 && tag.has_fields(),
-            balanced: false,
+            choice: Choice::First,
         }
     }
 
