@@ -105,67 +105,70 @@ fn store_slice<K: Key + Sync>(
     keys: &[K],
     threads: usize,
 ) -> Result<(), Full> {
-    let (hashes, counts) = in_order_of_shards(filters.len(), hasher, keys, threads);
-    // Threads that find no shard of their own help inside one.
-    let within = (threads / filters.len()).max(1);
-    let mut rest = &hashes[..];
     let shards = filters.len();
-    let work: Vec<(&mut Filter, &[KeyHash])> = filters
-        .iter_mut()
-        .zip(counts)
-        .map(|(shard, count)| (shard, rest.split_off(..count).expect("all hashes are counted")))
-        .filter(|(_, hashes)| !hashes.is_empty())
-        .collect();
+    let shares = in_order_of_shards(shards, hasher, keys, threads);
+    // Threads that find no shard of their own help inside one.
+    let within = (threads / shards).max(1);
     let full = AtomicBool::new(false);
-    threads::for_each(work.into_iter(), threads.min(shards), |(filter, hashes)| {
+    threads::for_each(filters.iter_mut().enumerate(), threads.min(shards), |(shard, filter)| {
         // What is going to be undone need not be done.
         if full.load(Ordering::Relaxed) {
             return;
         }
-        if let Err(Full) = filter.insert_many((hashes, &[]), Again::Store, within) {
+        let hashes: Vec<KeyHash> = shares.iter().flat_map(|share| share.of(shard)).copied().collect();
+        if let Err(Full) = filter.insert_many((&hashes[..], &[]), Again::Store, within) {
             full.store(true, Ordering::Relaxed);
         }
     });
     if full.into_inner() { Err(Full) } else { Ok(()) }
 }
 
-/// The hashes of all keys, grouped by shard and in order within it, and how many each shard has.
+/// The hashes of a share of the keys, in the order of shards.
+#[derive(Default)]
+struct SortedShare {
+    hashes: Vec<KeyHash>,
+    /// Where the hashes of each shard end.
+    ends: Vec<usize>,
+}
+
+impl SortedShare {
+    /// The hashes of a shard, in the order of their keys.
+    fn of(&self, shard: usize) -> &[KeyHash] {
+        let begin = if shard == 0 { 0 } else { self.ends[shard - 1] };
+        &self.hashes[begin..self.ends[shard]]
+    }
+}
+
+/// The hashes of all keys, in shares that follow each other. Each share is sorted by the thread that hashes it, in memory
+/// that no other thread has touched, so nothing is left for one thread alone.
 fn in_order_of_shards<K: Key + Sync>(
     shards: usize,
     hasher: &KeyHasher,
     keys: &[K],
     threads: usize,
-) -> (Vec<KeyHash>, Vec<usize>) {
-    let share = keys.len().div_ceil(threads).max(BUFFER);
-    let mut shares = vec![(Vec::new(), Vec::new()); keys.len().div_ceil(share)];
-    threads::for_each(keys.chunks(share).zip(&mut shares), threads, |(keys, (hashes, counts))| {
-        hashes.extend(keys.iter().map(|key| key.key_hash(hasher)));
-        // In separate memory: threads that count side by side would contend for cache lines.
-        let mut own = vec![0; shards];
-        for hash in hashes {
-            own[shard_of(*hash, shards).0] += 1;
+) -> Vec<SortedShare> {
+    let size = keys.len().div_ceil(threads).max(BUFFER);
+    let mut shares: Vec<_> = keys.chunks(size).map(|_| SortedShare::default()).collect();
+    threads::for_each(keys.chunks(size).zip(&mut shares), threads, |(keys, share)| {
+        let drawn: Vec<KeyHash> = keys.iter().map(|key| key.key_hash(hasher)).collect();
+        // Here an end is where the hashes of the shard before end; placing hashes moves it to its own end.
+        let mut ends = vec![0; shards + 1];
+        for hash in &drawn {
+            ends[shard_of(*hash, shards).0 + 1] += 1;
         }
-        *counts = own;
+        for shard in 1..shards {
+            ends[shard] += ends[shard - 1];
+        }
+        ends.truncate(shards);
+        let mut hashes = vec![KeyHash::from_raw(0); drawn.len()];
+        for hash in drawn {
+            let (shard, rest) = shard_of(hash, shards);
+            hashes[ends[shard]] = rest;
+            ends[shard] += 1;
+        }
+        *share = SortedShare { hashes, ends };
     });
-    // A shard has the hashes of the first share, then those of the second, and so on; every share writes
-    // into pieces of its own.
-    let mut sorted = vec![KeyHash::from_raw(0); keys.len()];
-    let mut pieces: Vec<Vec<_>> = shares.iter().map(|_| Vec::with_capacity(shards)).collect();
-    let mut counts = vec![0; shards];
-    let mut rest = &mut sorted[..];
-    for (shard, sum) in counts.iter_mut().enumerate() {
-        for ((_, counts), pieces) in shares.iter().zip(&mut pieces) {
-            *sum += counts[shard];
-            pieces.push(rest.split_off_mut(..counts[shard]).expect("all hashes are counted").iter_mut());
-        }
-    }
-    threads::for_each(shares.iter().zip(pieces), threads, |((hashes, _), mut pieces)| {
-        for hash in hashes {
-            let (shard, rest) = shard_of(*hash, shards);
-            *pieces[shard].next().expect("all hashes are counted") = rest;
-        }
-    });
-    (sorted, counts)
+    shares
 }
 
 /// Stores keys that come from a stream.
