@@ -219,7 +219,9 @@ fn readers_miss_no_key_whatever_writers_do() {
                 })
                 .collect();
             let end = Stop(&stop);
-            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            for writer in writers {
+                writer.join().unwrap();
+            }
             drop(end);
             readers
                 .into_iter()
