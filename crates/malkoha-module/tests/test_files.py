@@ -46,6 +46,8 @@ def serve(call, name, data):
         assert call("MK.ADD", "f", "x").startswith("ERR the keys of this filter are integers")
     elif "kmers" in name:
         assert call("MK.EXISTS", "f", "x").startswith("ERR the keys of this filter are DNA words")
+    elif "minimizers" in name:
+        assert call("MK.EXISTS", "f", "x").startswith("ERR the keys of this filter have a format that this version")
     elif not is_window:
         texts = [f"key {number}" for number in range(20)]
         assert call("MK.EXISTS", "f", *texts) == [1] * 20, name
