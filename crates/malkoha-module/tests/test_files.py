@@ -44,8 +44,10 @@ def serve(call, name, data):
     if name.endswith("u64"):
         assert call("MK.EXISTS", "f", *range(first, 150)) == [1] * (150 - first), name
         assert call("MK.ADD", "f", "x").startswith("ERR the keys of this filter are integers")
-    elif "kmers" in name:
+    elif b"kmers" in facts[b"key format"]:
         assert call("MK.EXISTS", "f", "x").startswith("ERR the keys of this filter are DNA words")
+    elif b"minimizers" in facts[b"key format"]:
+        assert call("MK.EXISTS", "f", "x").startswith("ERR the keys of this filter have a format that this version")
     elif not is_window:
         texts = [f"key {number}" for number in range(20)]
         assert call("MK.EXISTS", "f", *texts) == [1] * 20, name
