@@ -1,7 +1,8 @@
 //! Lookups, one key at a time and a row at a time.
 //!
-//! In tables that stay in the cache, a row is hashed and then looked up key by key; the CPU works on several keys at once.
-//! In larger ones, the next row is located and prefetched before this one is compared.
+//! A row goes through three loops: hash all keys, find the places of all, compare all. Each is short, so that the CPU
+//! works on many keys at once. In tables beyond the cache, the next row is located and prefetched before this one is
+//! compared.
 
 use crate::bits::chosen::Question;
 use crate::bits::cpu::{Vectors, Work};
@@ -24,29 +25,13 @@ impl Question<Elastic> for Holds {
     }
 }
 
-/// Looks up keys one after the other.
-struct OneByOne<'a>(Finder<'a>, &'a [KeyHash], &'a mut [bool]);
-
-impl Work for OneByOne<'_> {
-    const WIDE: bool = true;
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self, vectors: impl Vectors) {
-        let Self(finder, hashes, answers) = self;
-        for (hash, answer) in hashes.iter().zip(answers) {
-            *answer = finder.region(*hash).holds(*hash, vectors);
-        }
-    }
-}
-
 /// Keys at their places.
 type Row<'a> = [Approach<'a>; ROW];
 
-/// Finds and prefetches the places of a row.
-struct Locate<'a, 'b>(Finder<'a>, &'b [KeyHash], &'b mut Row<'a>);
+/// Finds the places of a row, and prefetches them if that helps.
+struct Locate<'a, 'b, const PREFETCH: bool>(Finder<'a>, &'b [KeyHash], &'b mut Row<'a>);
 
-impl Work for Locate<'_, '_> {
+impl<const PREFETCH: bool> Work for Locate<'_, '_, PREFETCH> {
     const WIDE: bool = true;
     type Output = ();
 
@@ -55,7 +40,9 @@ impl Work for Locate<'_, '_> {
         let Self(finder, hashes, row) = self;
         for (hash, key) in hashes.iter().zip(row) {
             *key = finder.region(*hash).approach(*hash);
-            key.prefetch();
+            if PREFETCH {
+                key.prefetch();
+            }
         }
     }
 }
@@ -81,26 +68,27 @@ impl Elastic {
     pub(super) fn look_up(&self, keys: Keys, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
         if stays_in_cache(self.table_bytes()) {
-            let mut hashes = [KeyHash::from_raw(0); ROW];
-            for (i, answers) in answers.chunks_mut(ROW).enumerate() {
-                let count = keys.row(i, self.cpu, &mut hashes);
-                self.cpu.run(OneByOne(self.finder(), &hashes[..count], answers));
-            }
+            self.look_up_rows::<false>(keys, answers);
         } else {
-            self.look_up_ahead(keys, answers);
+            self.look_up_rows::<true>(keys, answers);
         }
     }
 
-    /// Does the same with prefetching.
-    fn look_up_ahead(&self, keys: Keys, answers: &mut [bool]) {
+    fn look_up_rows<const PREFETCH: bool>(&self, keys: Keys, answers: &mut [bool]) {
         let mut hashes = [[KeyHash::from_raw(0); ROW]; 2];
         let mut rows: [Row; 2] = [[self.regions[0].approach(KeyHash::from_raw(0)); ROW]; 2];
-        let count = keys.row(0, self.cpu, &mut hashes[0]);
-        self.cpu.run(Locate(self.finder(), &hashes[0][..count], &mut rows[0]));
+        let locate = |number: usize, hashes: &mut [KeyHash; ROW], row: &mut _| {
+            let count = keys.row(number, self.cpu, hashes);
+            self.cpu.run(Locate::<PREFETCH>(self.finder(), &hashes[..count], row));
+        };
+        // With prefetching, the rows are located one row ahead.
+        let ahead = usize::from(PREFETCH);
+        if PREFETCH {
+            locate(0, &mut hashes[0], &mut rows[0]);
+        }
         for (i, answers) in answers.chunks_mut(ROW).enumerate() {
-            let next = (i + 1) % 2;
-            let count = keys.row(i + 1, self.cpu, &mut hashes[next]);
-            self.cpu.run(Locate(self.finder(), &hashes[next][..count], &mut rows[next]));
+            let next = (i + ahead) % 2;
+            locate(i + ahead, &mut hashes[next], &mut rows[next]);
             self.cpu.run(Compare(&rows[i % 2], answers));
             if self.has_overflow() {
                 for (hash, answer) in hashes[i % 2].iter().zip(answers) {
