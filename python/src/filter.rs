@@ -35,8 +35,8 @@ use crate::view;
 /// compares them. Filters of equal ``seed`` and plan can be merged. With ``shards``, threads change different parts of
 /// the filter at once. ``key_format`` declares what the keys are, for programs that read the file.
 ///
-/// Every stored key is found until it is removed. Remove only keys that were stored: ``add_unique`` stores a key only if
-/// it returns True.
+/// Every stored key is found until it is removed. Remove only keys that were stored: ``add_unique`` stores a key only
+/// if it returns True.
 #[pyclass(name = "Filter", module = "malkoha", frozen)]
 pub(crate) struct PyFilter {
     pub(crate) table: Table,
@@ -104,8 +104,8 @@ impl PyFilter {
         Ok(Self::new(table.map_err(raise)?, seed))
     }
 
-    /// Stores one copy of a key. A copy that finds no room raises ``FullError`` and changes nothing. A key can be stored
-    /// several times, and each copy must be removed; ``add_unique`` stores a key once.
+    /// Stores one copy of a key. A copy that finds no room raises ``FullError`` and changes nothing. A key can be
+    /// stored several times, and each copy must be removed; ``add_unique`` stores a key once.
     fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let (hash, caller) = (self.hash(key)?, Caller::Attached(py));
         let stored = change!(&self.table, caller, |filter| filter.insert(&hash));
@@ -156,8 +156,8 @@ impl PyFilter {
     /// Stores one copy of every key of a numpy array, an Arrow column or an iterable. If some find no room, none is
     /// stored and ``FullError`` is raised.
     ///
-    /// The interpreter's lock is released, and ``threads`` threads work. Missing keys are an error, or are left out with
-    /// ``nulls="skip"``.
+    /// The interpreter's lock is released, and ``threads`` threads work. Missing keys are an error, or are left out
+    /// with ``nulls="skip"``.
     ///
     /// >>> import numpy as np
     /// >>> from malkoha import Filter
@@ -232,9 +232,9 @@ impl PyFilter {
         Ok(())
     }
 
-    /// Doubles the table, for twice the keys at twice the rate; only for flexible, windowed and sorted filters that do
-    /// not grow. Fingerprints pay for it with one bit each, so a filter that was doubled n times takes no more memory than
-    /// one planned for its keys and rate.
+    /// Doubles the table, for twice the keys at twice the rate; only for flexible, windowed and sorted filters that
+    /// do not grow. Fingerprints pay for it with one bit each, so a filter that was doubled n times takes no more
+    /// memory than one planned for its keys and rate.
     fn double(&self, py: Python<'_>) -> PyResult<()> {
         let lock = self.single("be doubled")?;
         py.detach(|| writing(Caller::Detached, lock)?.double().map_err(raise))

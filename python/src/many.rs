@@ -110,8 +110,9 @@ fn store_all<K: Key + Copy + Sync>(filter: &mut Filter, keys: &[K], threads: usi
     Ok(())
 }
 
-/// Whether to store many keys with a copy of the table to restore, as the engine does. Removing what was stored does that
-/// too, for a few keys in a large table or where there is no memory; the content is then equal, though not bit for bit.
+/// Whether to store many keys with a copy of the table to restore, as the engine does. Removing what was stored does
+/// that too, for a few keys in a large table or where there is no memory; the content is then equal, though not bit
+/// for bit.
 pub(crate) fn worth_a_copy(filter: &Filter, keys: usize) -> bool {
     let bytes = table_bytes(filter);
     bytes <= COPY_PER_KEY.saturating_mul(keys as u64) && check_memory(bytes).is_ok()

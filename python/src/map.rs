@@ -24,8 +24,8 @@ use crate::view;
 
 /// Keys with small numbers: a filter that also stores a value of ``bits`` bits, 1 to 16, beside every key.
 ///
-/// ``Map(keys, rate)`` is for a known number of keys, ``Map(rate=rate)`` grows. ``get`` returns all candidates: the values
-/// stored with the key are among them, others appear at the rate of false positives.
+/// ``Map(keys, rate)`` is for a known number of keys, ``Map(rate=rate)`` grows. ``get`` returns all candidates: the
+/// values stored with the key are among them, others appear at the rate of false positives.
 ///
 /// >>> from malkoha import Map
 /// >>> shelves = Map(rate=1e-6, bits=8)
@@ -129,7 +129,8 @@ impl PyMap {
         })
     }
 
-    /// The candidate values of many keys: all values in one array of uint16, and how many each key has in one of uint32.
+    /// The candidate values of many keys: all values in one array of uint16, and how many each key has in one of
+    /// uint32.
     #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
            text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn get_many<'py>(

@@ -6,8 +6,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString};
 
-/// The hash of a key that is exactly a `str`, an `int` of 64 bits with a sign, or `bytes`; `None` for other objects, and for
-/// text without UTF-8. No code of Python runs.
+/// The hash of a key that is exactly a `str`, an `int` of 64 bits with a sign, or `bytes`; `None` for other objects,
+/// and for text without UTF-8. No code of Python runs.
 #[inline]
 pub(crate) fn usual_hash(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> Option<KeyHash> {
     // Each of these types is told by one comparison.
@@ -37,8 +37,8 @@ pub(crate) fn usual_hash_at(list: &Bound<'_, PyList>, index: usize, hasher: &Key
     let index = ffi::Py_ssize_t::try_from(index).ok().filter(|index| *index < list.len().cast_signed())?;
     // SAFETY: this is a list, the index is inside it, and whoever holds it is attached to the interpreter.
     let item = unsafe { ffi::PyList_GetItem(list.as_ptr(), index) };
-    // SAFETY: the list keeps the item until it is changed. Nobody changes it before the hash is there: no code of Python
-    // runs, and other threads wait for the interpreter's lock.
+    // SAFETY: the list keeps the item until it is changed. Nobody changes it before the hash is there: no code of
+    // Python runs, and other threads wait for the interpreter's lock.
     let item = unsafe { Borrowed::from_ptr_or_opt(list.py(), item) }?;
     usual_hash(&item, hasher)
 }

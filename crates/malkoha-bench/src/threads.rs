@@ -8,9 +8,9 @@
 //!   build                   all keys at once
 //! ```
 //!
-//! Every number is one row of the record: the filter, the threads, what was measured, and million keys per second of all
-//! threads together, the median of turns; and the median of the ratios to the shared filter in the same turn, which for a
-//! mix, where there is none, is to one thread.
+//! Every number is one row of the record: the filter, the threads, what was measured, and million keys per second of
+//! all threads together, the median of turns; and the median of the ratios to the shared filter in the same turn,
+//! which for a mix, where there is none, is to one thread.
 
 use std::error::Error;
 use std::hint::black_box;

@@ -86,8 +86,8 @@ pub(crate) enum Command {
     Dedup(DedupArgs),
     /// Keep or discard whole FASTA and FASTQ records by how many of their DNA words a filter holds.
     ///
-    /// A record, or a pair of them, matches if enough of its words are found. The order is kept. Input and output may be
-    /// compressed.
+    /// A record, or a pair of them, matches if enough of its words are found. The order is kept. Input and output may
+    /// be compressed.
     Reads(ReadsArgs),
     /// Sort FASTA and FASTQ records by origin, with a filter whose words have labels (build --label).
     ///
@@ -297,8 +297,8 @@ pub(crate) struct RecordArgs {
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// The mates of the records of an input, in the same order: one file for each input. The words of both count together,
-    /// and pairs stay together.
+    /// The mates of the records of an input, in the same order: one file for each input. The words of both count
+    /// together, and pairs stay together.
     #[arg(long, short = '2', value_name = "FILE", conflicts_with = "interleaved")]
     pub(crate) mates: Vec<PathBuf>,
 
@@ -306,8 +306,8 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) interleaved: bool,
 
-    /// Look up only minimizers, the first of every W consecutive words in a pseudo-random order, which is faster. A filter
-    /// that was built with --minimizers knows W.
+    /// Look up only minimizers, the first of every W consecutive words in a pseudo-random order, which is faster. A
+    /// filter that was built with --minimizers knows W.
     #[arg(long, value_name = "W", value_parser = window())]
     pub(crate) minimizers: Option<u32>,
 

@@ -46,7 +46,8 @@ struct Batch {
     values: Vec<u16>,
 }
 
-/// Returns how many hashes are stored at once, so that they take at most a tenth of the memory of the filter, or little.
+/// Returns how many hashes are stored at once, so that they take at most a tenth of the memory of the filter, or
+/// little.
 fn batch(filter: &Filter) -> usize {
     let tenth = filter.geometry().bytes() / 10 / BYTES_PER_HASH;
     let more = usize::try_from(tenth.min(MOST_BATCH)).unwrap_or(0);

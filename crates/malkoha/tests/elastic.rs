@@ -1,5 +1,5 @@
-//! Elastic filters: no key is lost, whatever is stored, removed, merged or saved; the rate is as predicted, and below the
-//! promise.
+//! Elastic filters: no key is lost, whatever is stored, removed, merged or saved; the rate is as predicted, and below
+//! the promise.
 
 use std::collections::HashMap;
 

@@ -45,8 +45,8 @@ fn with_buffers<T>(buffers: i64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Asserts that two filters hold the same copies of these keys, and in the same slots unless buckets are sorted: those are
-/// filled in another form, where keys choose their places differently.
+/// Asserts that two filters hold the same copies of these keys, and in the same slots unless buckets are sorted:
+/// those are filled in another form, where keys choose their places differently.
 fn assert_same(filter: &Filter, one_by_one: &Filter, keys: &[u64]) {
     let kind = filter.geometry().kind();
     assert!(filter == one_by_one || kind == Kind::Sorted, "{kind}");

@@ -1,5 +1,5 @@
-//! Values as sets of bits: every bit that was given for a key is found, whatever happens to the filter, and others appear
-//! as often as predicted.
+//! Values as sets of bits: every bit that was given for a key is found, whatever happens to the filter, and others
+//! appear as often as predicted.
 
 use std::collections::HashMap;
 

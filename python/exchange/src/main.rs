@@ -10,7 +10,8 @@ use std::path::Path;
 
 use malkoha::{Filter, Generations, Key, KeyHash, Sharded, Spec};
 
-/// The keys that both sides store: text, bytes, and integers of all signs and widths. `tests/test_files.py` has the same.
+/// The keys that both sides store: text, bytes, and integers of all signs and widths. `tests/test_files.py` has the
+/// same.
 fn keys() -> Vec<KeyHash> {
     let hasher = malkoha::KeyHasher::new(SEED);
     let texts = [

@@ -31,8 +31,8 @@ fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<T>> {
 
 fn stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let stream = pointer::<FFI_ArrowArrayStream>(capsule, c"arrow_array_stream")?;
-    // SAFETY: a capsule of this name holds an initialised stream. This moves it out, and leaves a released one behind, so
-    // nobody else reads or releases it.
+    // SAFETY: a capsule of this name holds an initialised stream. This moves it out, and leaves a released one
+    // behind, so nobody else reads or releases it.
     let reader = unsafe { ArrayStreamReader::from_raw(stream.as_ptr()) };
     reader.map_err(refused)?.collect::<Result<_, _>>().map_err(refused)
 }

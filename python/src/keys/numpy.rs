@@ -88,7 +88,8 @@ pub(super) fn with_array<T>(
     }
 }
 
-/// The array with its items next to each other, aligned, in the byte order of the machine; the array itself if it is so.
+/// The array with its items next to each other, aligned, in the byte order of the machine; the array itself if it is
+/// so.
 fn plain<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let dtype = array.dtype();
     let native = if dtype.getattr("isnative")?.extract()? {

@@ -23,8 +23,8 @@ use crate::{filter_file, key_format, progress};
 /// How many standard errors a filter is larger than the estimate of its keys.
 const STANDARD_ERRORS: f64 = 4.0;
 
-/// Keys that a growing filter of a Bloom kind takes before it grows. Lookups search all of its tables, so it begins with
-/// a large one.
+/// Keys that a growing filter of a Bloom kind takes before it grows. Lookups search all of its tables, so it begins
+/// with a large one.
 const FIRST_LINK: u64 = 1_000_000;
 
 /// The most labels: the bits of a value.

@@ -26,8 +26,8 @@ struct Plan {
     why: String,
 }
 
-/// The rate above which a filter is of no use: more than half of its positive answers would be wrong even if half of the
-/// keys looked up were present.
+/// The rate above which a filter is of no use: more than half of its positive answers would be wrong even if half of
+/// the keys looked up were present.
 const USELESS: f64 = 0.5;
 
 /// Characters of the bars of the staircase.

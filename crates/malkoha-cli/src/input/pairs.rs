@@ -32,7 +32,8 @@ impl Side {
         Ok(())
     }
 
-    /// Returns the ends of the records at hand. The block of a source ends with a record, even if the next has not begun.
+    /// Returns the ends of the records at hand. The block of a source ends with a record, even if the next has not
+    /// begun.
     fn ends(&self, keying: Keying) -> Vec<usize> {
         let Keying::Records(Some(style)) = keying else { return Vec::new() };
         let (mut ends, _) = records::ends(style, &self.text);

@@ -169,8 +169,9 @@ pub(super) fn ends(style: Style, text: &[u8]) -> (Vec<usize>, bool) {
     }
 }
 
-/// Returns where a block that is not the last may end so that no record is split; `None` if no record has ended. No record
-/// of FASTA ends before `fresh`. Whatever comes after a flaw does not matter: it will be found when the block is read.
+/// Returns where a block that is not the last may end so that no record is split; `None` if no record has ended. No
+/// record of FASTA ends before `fresh`. Whatever comes after a flaw does not matter: it will be found when the block
+/// is read.
 pub(super) fn last_end(style: Style, text: &[u8], fresh: usize) -> Option<usize> {
     match style {
         Style::Fasta => {

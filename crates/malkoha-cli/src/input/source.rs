@@ -384,8 +384,8 @@ fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<
     })
 }
 
-/// Says why an input that begins with this block is probably not what it is read as; `None` if it may well be. Such keys
-/// would never be found, and nobody would know why.
+/// Says why an input that begins with this block is probably not what it is read as; `None` if it may well be. Such
+/// keys would never be found, and nobody would know why.
 fn doubt(format: Option<Format>, keying: Keying, block: &[u8]) -> Option<&'static str> {
     let is_text = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' '..=b'~');
     match (format, keying) {

@@ -34,8 +34,8 @@ const fn word(rank: u64) -> u64 {
     rank.wrapping_mul(GATHER) & MASK ^ FLIP
 }
 
-/// The smaller of two ranks. They have 62 bits, so they are in the same order as the floating-point numbers with the same
-/// bits, which all CPUs compare in vectors.
+/// The smaller of two ranks. They have 62 bits, so they are in the same order as the floating-point numbers with the
+/// same bits, which all CPUs compare in vectors.
 #[inline(always)]
 fn smaller(one: u64, other: u64) -> u64 {
     let (one, other) = (f64::from_bits(one), f64::from_bits(other));
@@ -143,9 +143,9 @@ fn roll(run: &[u8], k: u32, words: &mut [u64], of: impl Fn(u64) -> u64) -> usize
     tail.len()
 }
 
-/// Replaces the ranks of the words of a run by the minimizers, one for all neighbouring windows that have it, and returns
-/// how many there are. The first is left out if it `is_known`. If there are fewer words than a window has, they are one
-/// window if the run `is_whole`.
+/// Replaces the ranks of the words of a run by the minimizers, one for all neighbouring windows that have it, and
+/// returns how many there are. The first is left out if it `is_known`. If there are fewer words than a window has,
+/// they are one window if the run `is_whole`.
 fn minimizers(
     ranks: &mut [u64],
     half: &mut Vec<u64>,

@@ -35,8 +35,8 @@ enum To {
 pub(crate) struct Outputs(Vec<Written>);
 
 impl Outputs {
-    /// Opens these files; `-` is standard output. Refuses, before any work is done, to overwrite an input or a filter, and
-    /// one file for two purposes.
+    /// Opens these files; `-` is standard output. Refuses, before any work is done, to overwrite an input or a
+    /// filter, and one file for two purposes.
     pub(crate) fn new(paths: &[PathBuf], inputs: &[PathBuf]) -> Result<Self> {
         for (i, path) in paths.iter().enumerate() {
             if paths[..i].contains(path) {

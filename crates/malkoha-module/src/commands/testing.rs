@@ -1,5 +1,5 @@
-//! Commands for tests: `MK.PANIC`, to see what happens to the server then, and `MK.BESIDE`, which makes small work run beside
-//! the server.
+//! Commands for tests: `MK.PANIC`, to see what happens to the server then, and `MK.BESIDE`, which makes small work
+//! run beside the server.
 
 use std::sync::atomic::Ordering;
 

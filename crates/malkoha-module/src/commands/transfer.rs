@@ -1,5 +1,5 @@
-//! Filters of the engine as bytes, in chunks: what `MK.EXPORT` and `CF.SCANDUMP`, and `MK.IMPORT` and `CF.LOADCHUNK`, have
-//! in common.
+//! Filters of the engine as bytes, in chunks: what `MK.EXPORT` and `CF.SCANDUMP`, and `MK.IMPORT` and `CF.LOADCHUNK`,
+//! have in common.
 
 use crate::server::{Arguments, Call, Refusal};
 use crate::values::engine::EngineValue;
@@ -45,8 +45,8 @@ pub(super) struct Chunk<'a> {
     pub(super) last: bool,
 }
 
-/// Takes the next chunk of a filter. After the last one all is verified, and served from then on. If anything is refused,
-/// nothing has changed.
+/// Takes the next chunk of a filter. After the last one all is verified, and served from then on. If anything is
+/// refused, nothing has changed.
 pub(super) fn import(call: &mut Call, arguments: &Arguments<'_>, chunk: Chunk<'_>) -> Result<(), Refusal> {
     let bytes = follows(call, arguments, chunk)?;
     if chunk.last {

@@ -1,15 +1,16 @@
 //! RedisBloom's cuckoo filter: a list of tables of 8-bit tags, each larger than or as large as the one before it.
 //!
-//! A key has a tag and two buckets in every table. It goes to a free slot in the newest table that has one for it; else
-//! tags are pushed around in the newest table; else a new table is added. Nothing is random, so equal commands give equal
-//! bytes.
+//! A key has a tag and two buckets in every table. It goes to a free slot in the newest table that has one for it;
+//! else tags are pushed around in the newest table; else a new table is added. Nothing is random, so equal commands
+//! give equal bytes.
 //!
 //! # Why removing loses nothing
 //!
-//! The number of buckets of a table divides that of every newer one. If the removal of x takes a slot that was filled by
-//! y in table t, then x and y have equal tags and equal pairs of buckets in t, and therefore in all older tables. Tables
-//! are searched newest first, so the slot of x itself is in t or in an older table, where y has the same pair of buckets:
-//! it now serves y. Compaction moves tags only to older tables, into one of the two buckets that they have there.
+//! The number of buckets of a table divides that of every newer one. If the removal of x takes a slot that was filled
+//! by y in table t, then x and y have equal tags and equal pairs of buckets in t, and therefore in all older tables.
+//! Tables are searched newest first, so the slot of x itself is in t or in an older table, where y has the same pair
+//! of buckets: it now serves y. Compaction moves tags only to older tables, into one of the two buckets that they
+//! have there.
 
 use super::Refused;
 use super::murmur;

@@ -104,7 +104,8 @@ pub mod options {
     use core::ffi::c_int;
     /// It looks at errors of streams itself.
     pub const HANDLE_IO_ERRORS: c_int = 1;
-    /// Slots may be moved as a whole while commands go on; for Valkey, which refuses to with modules that do not say so.
+    /// Slots may be moved as a whole while commands go on; for Valkey, which refuses to with modules that do not say
+    /// so.
     pub const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 }
 /// Plain settings.

@@ -6,19 +6,19 @@
 //!   worker      |_ lend a, b, d   merge ...........  put d  replicate
 //! ```
 //!
-//! A command first runs where the server calls it. If it finds that its work is large ([`Call::beside`]), or that it wants
-//! to change a value that is lent ([`Call::write`]), it ends with [`Refusal::Wait`], before anything has changed. Then the
-//! client is blocked, and the worker runs the command once more, from its beginning. It runs one command at a time, and
-//! has the server's lock meanwhile, except during the work of [`Call::beside`].
+//! A command first runs where the server calls it. If it finds that its work is large ([`Call::beside`]), or that it
+//! wants to change a value that is lent ([`Call::write`]), it ends with [`Refusal::Wait`], before anything has
+//! changed. Then the client is blocked, and the worker runs the command once more, from its beginning. It runs one
+//! command at a time, and has the server's lock meanwhile, except during the work of [`Call::beside`].
 //!
-//! The values that this work reads are lent (`loans.rs`). Commands that read them go on; those that change them wait for
-//! the worker too. After the work the keys must still hold these values. If they do not, because a key was removed or
-//! replaced, the command runs again, with what is there then. So it takes effect at one moment, when its outcome is put
-//! and replicated, and replicas that repeat it at that place get the same bytes.
+//! The values that this work reads are lent (`loans.rs`). Commands that read them go on; those that change them wait
+//! for the worker too. After the work the keys must still hold these values. If they do not, because a key was
+//! removed or replaced, the command runs again, with what is there then. So it takes effect at one moment, when its
+//! outcome is put and replicated, and replicas that repeat it at that place get the same bytes.
 //!
-//! Where nobody can wait, in transactions and scripts, and where commands are repeated, on replicas and from files, all
-//! work is done in place. A command of a transaction that changes a lent value waits until it has been read; the command
-//! that has read it runs again.
+//! Where nobody can wait, in transactions and scripts, and where commands are repeated, on replicas and from files,
+//! all work is done in place. A command of a transaction that changes a lent value waits until it has been read; the
+//! command that has read it runs again.
 #![expect(unsafe_code, reason = "a thread that calls the server's functions")]
 
 use core::ffi::{c_int, c_void};
@@ -184,9 +184,9 @@ unsafe fn run(api: &'static Api, context: *mut RawContext, waiting: &Waiting) ->
     call.into_garbage()
 }
 
-/// Takes the server's lock. The server gives it back for some microseconds at a time if it is busy, which is not enough
-/// for a thread to wake up, so the first attempts do not sleep. While the server is handing over to a replica, nothing may
-/// be written; then this waits.
+/// Takes the server's lock. The server gives it back for some microseconds at a time if it is busy, which is not
+/// enough for a thread to wake up, so the first attempts do not sleep. While the server is handing over to a replica,
+/// nothing may be written; then this waits.
 ///
 /// # Safety
 ///

@@ -16,8 +16,8 @@ use super::{beside, loans};
 /// What a command does: from a call and its arguments to an answer.
 pub type Command = fn(&mut Call, Arguments<'_>) -> Result<Reply, Refusal>;
 
-/// The context of one call. It is borrowed by the keys that it opens: any number to be read, or one to be changed. So no
-/// value is changed while something else refers to it.
+/// The context of one call. It is borrowed by the keys that it opens: any number to be read, or one to be changed. So
+/// no value is changed while something else refers to it.
 pub struct Call {
     api: &'static Api,
     context: *mut RawContext,
@@ -151,8 +151,8 @@ impl Call {
         matches!(self.place, Place::Server) && beside::can_wait(self.flags())
     }
 
-    /// Fails if this server does not have a key's slot any more: the server has looked at that before it called the command,
-    /// but that may be long ago.
+    /// Fails if this server does not have a key's slot any more: the server has looked at that before it called the
+    /// command, but that may be long ago.
     pub(super) fn must_have_slot(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
         const MOVED: Refusal = Refusal::of("TRYAGAIN the slot was moved while the command waited");
         if self.current_flags() & api::flags::CLUSTER == 0 {

@@ -107,13 +107,13 @@ impl KeyMut<'_> {
     /// The value, if it has this type, to be changed.
     #[must_use]
     pub fn value_mut<T: Value>(&mut self) -> Option<&mut T> {
-        // SAFETY: as in `value`; and nothing else refers to the value: keys that are open besides this one have come from
-        // `call`, and so end before `&mut self` is borrowed, and `Call::write` opens no key whose value is lent.
+        // SAFETY: as in `value`; and nothing else refers to the value: keys that are open besides this one have come
+        // from `call`, and so end before `&mut self` is borrowed, and `Call::write` opens no key whose value is lent.
         self.open.pointer::<T>().map(|mut value| unsafe { value.as_mut() })
     }
 
-    /// Puts a value at this key, in place of whatever was there. What had the same type is freed after the call, and the
-    /// key keeps its time to live.
+    /// Puts a value at this key, in place of whatever was there. What had the same type is freed after the call, and
+    /// the key keeps its time to live.
     pub fn put<T: Value>(&mut self, value: T) {
         let (api, key, registered) = (self.open.api, self.open.raw, T::registered().raw());
         let value = Box::into_raw(Box::new(value)).cast();
@@ -129,7 +129,8 @@ impl KeyMut<'_> {
         };
         assert_eq!(result, api::OK, "a key that is open for writing takes a value");
         if !old.is_null() {
-            // SAFETY: the server has given up the value, which is not lent (`Call::write`). Values of this type are boxes.
+            // SAFETY: the server has given up the value, which is not lent (`Call::write`). Values of this type are
+            // boxes.
             self.call.discard(unsafe { Box::from_raw(old.cast::<T>()) });
         }
     }

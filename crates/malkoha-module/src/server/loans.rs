@@ -22,8 +22,8 @@ static LOANS: Mutex<Loans> = Mutex::new(Loans { values: Vec::new(), orphans: Vec
 /// Tells those who wait that the worker does not read the values any more.
 static READ: Condvar = Condvar::new();
 
-/// Whether anything is lent: all that commands look at in almost all cases. Values are lent and called back only under the
-/// server's lock, so whoever has that lock sees the latest state.
+/// Whether anything is lent: all that commands look at in almost all cases. Values are lent and called back only
+/// under the server's lock, so whoever has that lock sees the latest state.
 static ANY: AtomicBool = AtomicBool::new(false);
 
 fn loans() -> MutexGuard<'static, Loans> {

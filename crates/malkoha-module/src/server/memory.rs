@@ -25,8 +25,8 @@ pub struct ServerAllocator;
 static ALLOCATOR: ServerAllocator = ServerAllocator;
 
 thread_local! {
-    /// Bytes that this thread has allocated and not freed, as the server counts them. Negative if it has freed what others
-    /// have allocated.
+    /// Bytes that this thread has allocated and not freed, as the server counts them. Negative if it has freed what
+    /// others have allocated.
     static BALANCE: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -124,8 +124,8 @@ fn take_zeroed(api: &Api, bytes: usize) -> *mut u8 {
     unsafe { (api.calloc)(1, bytes) }.cast()
 }
 
-// SAFETY: blocks come from the server's allocator or the system's, are large enough and aligned (`padded`, `align`), and
-// return to the allocator that they came from, because which one it is never changes after the first allocation.
+// SAFETY: blocks come from the server's allocator or the system's, are large enough and aligned (`padded`, `align`),
+// and return to the allocator that they came from, because which one it is never changes after the first allocation.
 unsafe impl GlobalAlloc for ServerAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(api) = api_if_met() else {

@@ -120,8 +120,8 @@ pub unsafe fn on_load(
     }
 }
 
-/// Writes a panic to the server's log. Without a backtrace: finding the names for one allocates by the system's library, and
-/// where the server replaces its allocator, that memory cannot be freed from here.
+/// Writes a panic to the server's log. Without a backtrace: finding the names for one allocates by the system's
+/// library, and where the server replaces its allocator, that memory cannot be freed from here.
 fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
     let text = CString::new(panic.to_string().replace('\0', " ")).unwrap_or_default();
     // SAFETY: the server takes a missing context.

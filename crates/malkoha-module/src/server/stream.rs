@@ -140,8 +140,8 @@ impl Rewriter {
     pub fn chunk(&mut self, command: &CStr, position: u64, bytes: &[u8]) {
         let (command, format) = (command.as_ptr(), c"slb".as_ptr());
         let position = i64::try_from(position).unwrap_or(i64::MAX);
-        // SAFETY: stream and key are valid (`new`); the format says a string, a number, and bytes with their length, and
-        // that is what follows.
+        // SAFETY: stream and key are valid (`new`); the format says a string, a number, and bytes with their length,
+        // and that is what follows.
         unsafe {
             (self.api.emit_aof)(self.raw, command, format, self.key, position, bytes.as_ptr(), bytes.len());
         }

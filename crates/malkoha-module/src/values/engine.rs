@@ -202,8 +202,8 @@ impl EngineValue {
         *self.exported() = Some(bytes);
     }
 
-    /// The chunk of the export that begins at byte `offset`, and the number of bytes of the whole: of the filter as it was
-    /// when the export began. `None` if the offset is no begin of a chunk of it.
+    /// The chunk of the export that begins at byte `offset`, and the number of bytes of the whole: of the filter as
+    /// it was when the export began. `None` if the offset is no begin of a chunk of it.
     pub fn export(&self, offset: u64) -> Option<(Vec<u8>, u64)> {
         let mut export = self.exported();
         let bytes = export.as_ref()?;

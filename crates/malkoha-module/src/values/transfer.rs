@@ -15,7 +15,8 @@ pub const CHUNK_BYTES: usize = 2 << 20;
 /// Marks the position after the last chunk.
 pub const LAST: u64 = 1 << 62;
 
-/// The position that `CF.SCANDUMP` returns and `CF.LOADCHUNK` takes with a chunk that ends before byte `end` of `total`.
+/// The position that `CF.SCANDUMP` returns and `CF.LOADCHUNK` takes with a chunk that ends before byte `end` of
+/// `total`.
 #[must_use]
 pub fn position_after(end: u64, total: u64) -> u64 {
     end + 1 + if end == total { LAST } else { 0 }

@@ -1,9 +1,9 @@
 //! Memory for many tables of middle size, on large pages.
 //!
-//! A table of some hundred kilobytes is too small for large pages of its own, and with small pages a lookup in many such
-//! tables spends most of its time on address translation. So all of them share chunks of memory on large pages, in
-//! this one arena. The smallest free block that is large enough is used, and neighbouring free blocks become one. A chunk
-//! without blocks goes back to the system.
+//! A table of some hundred kilobytes is too small for large pages of its own, and with small pages a lookup in many
+//! such tables spends most of its time on address translation. So all of them share chunks of memory on large pages,
+//! in this one arena. The smallest free block that is large enough is used, and neighbouring free blocks become one.
+//! A chunk without blocks goes back to the system.
 #![expect(unsafe_code, reason = "addresses inside a chunk")]
 
 use core::ptr::NonNull;

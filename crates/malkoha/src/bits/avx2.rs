@@ -193,8 +193,8 @@ pub(super) fn some_lane_is_zero(pair: Pair, lanes: Lanes) -> bool {
     _mm_testz_si128(pair.loose_marks(lanes.ones).0, Pair::both(lanes.highs).0) == 0
 }
 
-/// For every narrow width, where each slot begins in its half of the window if the place begins with a byte. (A power of
-/// two of rows, so that no index has to be checked.)
+/// For every narrow width, where each slot begins in its half of the window if the place begins with a byte. (A power
+/// of two of rows, so that no index has to be checked.)
 #[expect(clippy::cast_possible_truncation, reason = "less than a place")]
 static BEGINS: [[u32; 8]; 32] = {
     let mut all = [[0; 8]; 32];

@@ -191,9 +191,9 @@ struct Spread {
     shifts: [u32; 8],
 }
 
-/// The spreads of every narrow width for the first and for the second of two places. The two halves of the window of the
-/// first are followed by those of the second.
-/// (Tables have a power of two of rows, so that no index has to be checked.)
+/// The spreads of every narrow width for the first and for the second of two places. The two halves of the window of
+/// the first are followed by those of the second. (Tables have a power of two of rows, so that no index has to be
+/// checked.)
 #[expect(clippy::cast_possible_truncation, reason = "bits and bytes of two windows")]
 static SPREADS: [[[Spread; 8]; 2]; 32] = {
     let mut all = [[[Spread { bytes: [0; 32], shifts: [0; 8] }; 8]; 2]; 32];
@@ -370,14 +370,16 @@ impl Vectors for Avx512 {
     #[inline(always)]
     #[cfg(not(malkoha_bytes))]
     unsafe fn read_two(self, from: *const u8, bytes: [usize; 2]) -> Pair {
-        // SAFETY: the caller answers for the words, and AVX2 includes AVX; AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; AVX-512VL includes AVX2, and the CPU has
+        // it, as `self` proves.
         unsafe { shared::read_pair(from, bytes) }
     }
 
     #[inline(always)]
     #[cfg(not(malkoha_bytes))]
     unsafe fn read_two_shifted(self, from: *const u8, bytes: [usize; 2], by: [u64; 2]) -> Pair {
-        // SAFETY: the caller answers for the words, and AVX2 includes AVX; AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
+        // SAFETY: the caller answers for the words, and AVX2 includes AVX; AVX-512VL includes AVX2, and the CPU has
+        // it, as `self` proves.
         let pair = unsafe { shared::read_pair(from, bytes) };
         // SAFETY: AVX-512VL includes AVX2, and the CPU has it, as `self` proves.
         unsafe { shifted_pair(pair, by) }

@@ -18,7 +18,7 @@ use super::shared;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
-/// Operations on all words of a block at once.
+/// Operations on several words, lanes or slots at once.
 pub trait Vectors: Copy {
     /// The draws that are fastest for many fractions together.
     type Multiply: Multiply;
@@ -54,11 +54,11 @@ pub trait Vectors: Copy {
     /// Returns the slots that match a key at its two places: bit i for slot i of the first, bit 8 + i of the second.
     fn hits(self, key: &Approach<'_>) -> u32;
 
-    /// Returns whether there are any, if slots are narrow.
+    /// Returns whether any slot matches, in a table with narrow slots.
     fn holds_narrow(self, key: &Approach<'_>) -> bool;
 
-    /// Returns the bits at which the other places of all tags begin, in the same order. What is returned for other lanes and
-    /// empty slots is some bit of the table.
+    /// Returns the bits at which the other places of all tags begin, in the same order. What is returned for other
+    /// lanes and empty slots is some bit of the table.
     fn others(self, key: &Approach<'_>) -> [u32; 16];
 
     /// Returns the slots of the two places that are empty, in the same way.

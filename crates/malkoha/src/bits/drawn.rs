@@ -14,8 +14,8 @@ use super::words::{ROW, Words, prefetch_line};
 
 /// Words seen as blocks.
 ///
-/// The invariant: there is at least one block, and the words hold all of them. The number of words never changes, and they
-/// are not shared.
+/// The invariant: there is at least one block, and the words hold all of them. The number of words never changes, and
+/// they are not shared.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockTable {
     blocks: usize,
@@ -136,7 +136,8 @@ impl<'a> Blocks<'a> {
 
 /// Words seen as bits.
 ///
-/// The invariant: the words hold all bits, and there is at least one word. The number of words never changes, and they are not shared.
+/// The invariant: the words hold all bits, and there is at least one word. The number of words never changes, and
+/// they are not shared.
 #[derive(Clone, Debug)]
 pub(crate) struct BitTable {
     bits: u64,

@@ -14,14 +14,16 @@
 use crate::key::draw::draw;
 use crate::key::mix;
 
-use super::prefixes::{Form, HALF_WINDOW, matches};
+#[cfg(target_arch = "x86_64")]
+use super::prefixes::HALF_WINDOW;
+use super::prefixes::{Form, matches};
 use super::words::{Words, prefetch_line};
 
 /// Bits of a fingerprint that determine the distance to the other place. Every entry keeps them.
 pub(crate) const OFFSET_BITS: u32 = 4;
 
-/// The distances to the second place, as fractions of the table in units of 2^-32. They are pseudo-random and not evenly
-/// spaced, so that places have few common neighbours.
+/// The distances to the second place, as fractions of the table in units of 2^-32. They are pseudo-random and not
+/// evenly spaced, so that places have few common neighbours.
 const DISTANCES: [u32; 1 << OFFSET_BITS] = {
     let mut distances = [0; 1 << OFFSET_BITS];
     let mut i = 0;
@@ -37,8 +39,8 @@ pub(crate) const SECOND_SIDE: u64 = 1 << 63;
 
 /// Words seen as places of slots.
 ///
-/// The invariant: there is at least one place; every distance is shorter than the table; and the words hold all places and
-/// a window from each bit of them. None of this changes. (What lookups need comes first.)
+/// The invariant: there is at least one place; every distance is shorter than the table; and the words hold all
+/// places and a window from each bit of them. None of this changes. (What lookups need comes first.)
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct PrefixTable {
@@ -277,6 +279,7 @@ impl Approach<'_> {
     }
 
     /// The bit of the byte in which a place begins.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn phase(&self, side: usize) -> usize {
         self.at[side] as usize % 8
@@ -291,6 +294,7 @@ impl Approach<'_> {
     }
 
     /// The first byte of the second half of the window of a place with narrow slots. All of its bytes are readable.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn second_half(&self, side: usize) -> *const u8 {
         let begin = usize::from(self.table.window) - HALF_WINDOW;

@@ -23,8 +23,8 @@ pub(crate) const MOST_SLOTS: u32 = 7;
 const NARROW_SPARE: usize = 32;
 const WIDE_SPARE: usize = 64;
 
-/// Bytes of one half of a window over narrow slots. The halves overlap: slots 0 to 3 are in the first, the others in the
-/// second.
+/// Bytes of one half of a window over narrow slots. The halves overlap: slots 0 to 3 are in the first, the others in
+/// the second.
 pub(super) const HALF_WINDOW: usize = 16;
 
 /// Where the second half of a window over narrow slots begins, so that it ends with the four bytes of the last slot. A
@@ -36,8 +36,8 @@ pub(super) const fn second_half(width: usize) -> usize {
     (last + 4).saturating_sub(HALF_WINDOW)
 }
 
-/// Returns whether the entry `tag` matches a key whose side and fingerprint are `sought`, both from the highest bit of a
-/// word down. Bits of the key from the mark of the entry on do not matter. An empty slot matches nothing.
+/// Returns whether the entry `tag` matches a key whose side and fingerprint are `sought`, both from the highest bit
+/// of a word down. Bits of the key from the mark of the entry on do not matter. An empty slot matches nothing.
 #[inline(always)]
 pub(crate) const fn matches(tag: u64, sought: u64) -> bool {
     (tag ^ sought) < (tag & tag.wrapping_neg()) << 1
@@ -55,7 +55,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// The form of places of up to 8 slots, each of a value and a tag, together at most 64 bits.
+    /// The form of places of up to 7 slots, each of a value and a tag, together at most 64 bits.
     #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
     pub(crate) const fn new(value_bits: u32, tag_bits: u32, slots: u32) -> Self {
         let width = value_bits + tag_bits;

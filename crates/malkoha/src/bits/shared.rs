@@ -38,7 +38,7 @@ pub(super) unsafe fn read(from: *const u8) -> u64 {
         // SAFETY: the 8 bytes are readable, as the caller guarantees, and nothing else is accessed.
         unsafe {
             core::arch::asm!("mov {number}, qword ptr [{from}]", number = lateout(reg) number, from = in(reg) from,
-                options(readonly, nostack, preserves_flags));
+                options(nostack, preserves_flags));
         }
         u64::from_le(number)
     }
@@ -48,7 +48,7 @@ pub(super) unsafe fn read(from: *const u8) -> u64 {
         // SAFETY: the 8 bytes are readable, as the caller guarantees, and nothing else is accessed.
         unsafe {
             core::arch::asm!("ldr {number}, [{from}]", number = lateout(reg) number, from = in(reg) from,
-                options(readonly, nostack, preserves_flags));
+                options(nostack, preserves_flags));
         }
         u64::from_le(number)
     }
@@ -95,7 +95,7 @@ pub(super) unsafe fn read_pair(from: *const u8, [first, second]: [usize; 2]) -> 
             "vmovq {pair}, qword ptr [{from} + {first}]",
             "vmovhps {pair}, {pair}, qword ptr [{from} + {second}]",
             pair = out(xmm_reg) pair, from = in(reg) from, first = in(reg) first, second = in(reg) second,
-            options(readonly, nostack, preserves_flags)
+            options(nostack, preserves_flags)
         );
     }
     Pair(pair)

@@ -409,8 +409,8 @@ impl Source for Words {
     unsafe fn bytes_at(&self, byte: usize) -> u64 {
         // SAFETY: below `self.loads` is inside the buffer.
         let from = unsafe { self.first.as_ptr().cast::<u8>().add(byte) };
-        // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are readable, and nobody writes to them while `self` is
-        // borrowed; an array of bytes needs no alignment.
+        // SAFETY: from below `self.loads` on, `LOAD_BYTES` bytes are readable, and nobody writes to them while `self`
+        // is borrowed; an array of bytes needs no alignment.
         u64::from_le_bytes(unsafe { from.cast::<[u8; LOAD_BYTES]>().read() })
     }
 

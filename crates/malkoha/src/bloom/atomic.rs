@@ -1,7 +1,8 @@
 //! Bloom filters in shards that several threads use without locks (`engine/atomic_bits.rs`).
 //!
-//! With several candidate blocks, a thread chooses by what it sees of them while others set bits: it may choose another block
-//! than it would have alone. The key is stored as well there, because all bits of its pattern are set in that block.
+//! With several candidate blocks, a thread chooses by what it sees of them while others set bits: it may choose
+//! another block than it would have alone. The key is stored as well there, because all bits of its pattern are set
+//! in that block.
 
 use std::sync::atomic::Ordering;
 
@@ -28,7 +29,8 @@ const fn split(at: u64) -> (usize, u64) {
 pub(super) struct PlainBits(pub(super) BloomLayout);
 
 impl PlainBits {
-    /// Calls `each` with the words and masks of the bits of a key until it returns `false`; returns whether it never did.
+    /// Calls `each` with the words and masks of the bits of a key until it returns `false`; returns whether it never
+    /// did.
     #[inline(always)]
     fn all(self, hash: KeyHash, mut each: impl FnMut(usize, u64) -> bool) -> bool {
         let mut draws = Draws::new(hash);

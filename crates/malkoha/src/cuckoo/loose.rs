@@ -1,7 +1,7 @@
 //! Many keys for sorted buckets: stored in plain slots, which are sorted at the end.
 //!
-//! Whoever puts a tag into a sorted bucket unpacks four tags, sorts them and packs them again. In plain slots the tag is
-//! written to an empty lane, and a walk reads and swaps single lanes. So before many keys are stored, the table is
+//! Whoever puts a tag into a sorted bucket unpacks four tags, sorts them and packs them again. In plain slots the tag
+//! is written to an empty lane, and a walk reads and swaps single lanes. So before many keys are stored, the table is
 //! unpacked, and packed again afterwards: each bucket once, and not once for every key and every step of a walk.
 
 use crate::bits::Words;
@@ -20,7 +20,8 @@ const SLOTS_PER_KEY: u64 = 4;
 const MOST_BYTES: u64 = 256 << 20;
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
-    /// Returns this filter with its table in loose form, if that helps to store so many keys and there is memory for it.
+    /// Returns this filter with its table in loose form, if that helps to store so many keys and there is memory for
+    /// it.
     pub(super) fn loosened(&self, keys: u64) -> Option<Cuckoo<P, T::Loose>> {
         let helps = keys >= self.layout.slots / SLOTS_PER_KEY && self.layout.bytes() <= MOST_BYTES;
         let layout = T::loose_layout(&self.layout).filter(|_| helps)?;

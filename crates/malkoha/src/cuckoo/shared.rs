@@ -1,15 +1,15 @@
 //! Lookups while another thread changes the table.
 //!
-//! The search is that of other lookups (`Table::holds_in`), in words that are read as `bits/shared.rs` says. A walk moves
-//! tags one after the other, so a reader in between may find a key in neither of its places; then the version of the
-//! shard has changed, and the reader knows.
+//! The search is that of other lookups (`Table::holds_in`), in words that are read as `bits/shared.rs` says. A walk
+//! moves tags one after the other, so a reader in between may find a key in neither of its places; then the version
+//! of the shard has changed, and the reader knows.
 //!
-//! All shards have the same placement and the same form of table, so there is one reader for all of them: its numbers stay
-//! in the cache, however many shards there are.
+//! All shards have the same placement and the same form of table, so there is one reader for all of them: its numbers
+//! stay in the cache, however many shards there are.
 //!
-//! Slices are looked up in one pass, in rows as in `batch.rs`: the next row is located and prefetched, whichever shards its
-//! keys are in, while the keys of this row are compared. The versions of a row are read before its keys are compared, and
-//! again after the last of them.
+//! Slices are looked up in one pass, in rows as in `batch.rs`: the next row is located and prefetched, whichever
+//! shards its keys are in, while the keys of this row are compared. The versions of a row are read before its keys
+//! are compared, and again after the last of them.
 
 use crate::bits::chosen::{Chosen, Question};
 use crate::bits::cpu::{Cpu, Vectors, Work};

@@ -77,8 +77,8 @@ struct Empty {
 }
 
 impl Empty {
-    /// Returns a number that is greater the farther the lane is from the beginning of its place, and greatest if there is
-    /// none.
+    /// Returns a number that is greater the farther the lane is from the beginning of its place, and greatest if
+    /// there is none.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "at most eight groups")]
     const fn distance(&self) -> u32 {

@@ -86,8 +86,8 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Returns whether every place begins on a byte.
     fn has_whole_bytes(&self) -> bool;
 
-    /// Does what [`holds_in`](Self::holds_in) does, for [plain](Self::is_plain) tables. `BYTES` is only for tables whose
-    /// places [begin on a byte](Self::has_whole_bytes): no shift is needed there.
+    /// Does what [`holds_in`](Self::holds_in) does, for [plain](Self::is_plain) tables. `BYTES` is only for tables
+    /// whose places [begin on a byte](Self::has_whole_bytes): no shift is needed there.
     fn plainly_holds_in<const BYTES: bool>(
         &self,
         words: &impl Source,

@@ -92,7 +92,7 @@ impl Elastic {
             self.cpu.run(Compare(&rows[i % 2], answers));
             if self.has_overflow() {
                 for (hash, answer) in hashes[i % 2].iter().zip(answers) {
-                    *answer |= self.region(*hash).overflow_holds(*hash);
+                    *answer = *answer || self.region(*hash).overflow_holds(*hash);
                 }
             }
         }

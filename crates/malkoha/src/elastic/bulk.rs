@@ -115,7 +115,7 @@ struct Plan<'a> {
     cpu: Cpu,
     /// Keys of this call that are still to be stored, in all regions, if all of them will be.
     coming: u64,
-    /// The depth from which regions are not split.
+    /// The depth beyond which regions are not split.
     deepest: u32,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct GrowthCounts {
     pub(crate) grown: u64,
     /// Regions that were narrowed, halved or joined.
     pub(crate) shrunk: u64,
-    /// The longest of these steps.
+    /// The longest of those that single inserts and removals have waited for.
     pub(crate) longest: Duration,
 }
 
@@ -240,7 +240,10 @@ impl Elastic {
     pub(crate) fn lengths(&self) -> Vec<(u32, u64)> {
         let mut counts = [0; 64];
         for region in &self.regions {
-            region.each_length(|length, copies| counts[length as usize] += copies);
+            region.each_length(|length, copies| {
+                let count: &mut u64 = &mut counts[length as usize];
+                *count = count.saturating_add(copies);
+            });
         }
         (0..64).zip(counts).filter(|(_, count)| *count > 0).collect()
     }
@@ -323,7 +326,7 @@ impl Elastic {
         self.overflows |= !self.regions[at].overflow().is_empty();
     }
 
-    /// The depth from which regions are not split.
+    /// The depth beyond which regions are not split.
     pub(super) fn deepest(&self) -> u32 {
         self.regions.len().ilog2() + MOST_EXCESS
     }

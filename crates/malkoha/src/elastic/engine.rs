@@ -116,7 +116,7 @@ impl CuckooEngine for Elastic {
 
     fn count(&self, hash: KeyHash) -> u32 {
         let mut count = 0u64;
-        self.region(hash).each_copy(hash, |_, copies| count += copies);
+        self.region(hash).each_copy(hash, |_, copies| count = count.saturating_add(copies));
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 

@@ -19,6 +19,9 @@ use super::region::Region;
 use super::shape::Shape;
 use super::transfer::{Change, Transfer};
 
+/// The most copies of an entry that a table holds.
+pub(super) const MOST_IN_TABLE: u64 = 2 * MOST_SLOTS as u64;
+
 /// The share of the most entries that a region has at most after it has shrunk, so that it does not grow at once.
 const SHRUNK: f64 = 0.8;
 
@@ -41,8 +44,8 @@ pub(super) enum Step {
     Grown(Grown),
 }
 
-/// Stores a copy of a key in a region whose places are full, or which is, or makes the region larger unless it is deeper
-/// than `deepest`. If the system has no memory, nothing changes.
+/// Stores a copy of a key in a region whose places are full, or which is, or makes the region larger unless it is
+/// deeper than `deepest`. If the system has no memory, nothing changes.
 #[cold]
 pub(super) fn store_or_grow(
     region: &mut Region,
@@ -66,8 +69,9 @@ pub(super) fn store_entry_or_grow(
     }
     let worth = f64::from(region.entries) >= WORTH_GROWING * f64::from(region.most);
     let grows = is_full || (worth && !region.is_full_of(entry));
+    let shape = region.shape();
     if grows
-        && region.shape().depth <= deepest
+        && (shape.depth <= deepest || shape.slots < MOST_SLOTS)
         && let Ok(grown) = grown(region, layout)
     {
         return Ok(Step::Grown(grown));
@@ -143,7 +147,9 @@ pub(super) fn doubled(region: &Region, layout: &ElasticLayout) -> Result<Grown, 
         return split(region, layout, tag_bits).map(Grown::Two);
     }
     let places = 2 * shape.places;
-    let slots = slots_for(u64::from(region.entries) + region.overflow().len(), places);
+    let over = region.overflow().sorted();
+    let over: u64 = over.into_iter().map(|(_, copies)| copies.min(MOST_IN_TABLE)).sum();
+    let slots = slots_for(u64::from(region.entries) + over, places);
     let mut transfer = Transfer::new([empty(layout, Shape { places, slots, tag_bits, ..shape })?])?;
     transfer.take(region, Change::Double)?;
     let [larger] = transfer.finish()?;
@@ -156,7 +162,8 @@ fn split(region: &Region, layout: &ElasticLayout, tag_bits: u32) -> Result<[Regi
     let depth = shape.depth + 1;
     let mut counts = [0; 2];
     region.each_entry(|entry, copies| {
-        counts[usize::from(2 * entry.place >= u64::from(shape.places))] += copies;
+        let half = usize::from(2 * entry.place >= u64::from(shape.places));
+        counts[half] += copies.min(MOST_IN_TABLE);
         Ok(())
     })?;
     let child = |i: usize| {

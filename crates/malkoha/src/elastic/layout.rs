@@ -2,18 +2,19 @@
 //!
 //! # Levels
 //!
-//! A region whose hashes had `g` doublings since the smallest size is at *level* g, whether a doubling made the region
-//! larger or split it. A fingerprint that is stored at level g has [`fingerprint_bits`](ElasticLayout::fingerprint_bits)
-//! bits, and every later doubling takes one of them.
+//! A region whose hashes had `g` doublings since the smallest size is at *level* g, whether a doubling made the
+//! region larger or split it. A fingerprint that is stored at level g has
+//! [`fingerprint_bits`](ElasticLayout::fingerprint_bits) bits, and every later doubling takes one of them.
 //!
 //! # Why the rate holds
 //!
 //! An entry that was stored at level g with f(g) bits is hit by a stranger with the same chance for ever: a doubling
-//! takes one bit of the fingerprint and adds one to the place. Shrinking shortens fingerprints at most to the length of
-//! those that are stored at the lower level; such an entry counts as stored there. Let c = 7 x 0.985 be the most
-//! entries per place. All entries that were stored at level j or below were in the table together when it was last at such a
-//! level. So there are at most c 2^j of them for each place of level 0. Among the histories that obey this, the one with
-//! the highest rate fills every level: c entries per place at the first one, and c/2 at every further one. Its rate is
+//! takes one bit of the fingerprint and adds one to the place. Shrinking shortens fingerprints at most to the length
+//! of those that are stored at the lower level; such an entry counts as stored there. Let c = 7 x 0.985 be the most
+//! entries per place. All entries that were stored at level j or below were in the table together when it was last at
+//! such a level. So there are at most c 2^j of them for each place of level 0. Among the histories that obey this,
+//! the one with the highest rate fills every level: c entries per place at the first one, and c/2 at every further
+//! one. Its rate is
 //!
 //! ```text
 //!   c 2^-f(first) + sum over later levels g of c/2 2^-f(g)
@@ -39,8 +40,7 @@ pub(crate) const BASES: [u32; GROUPS] = [17, 21, 26, 31];
 /// Doublings after which a region is not doubled again but split.
 pub(crate) const LARGEST: u32 = 9;
 
-/// The most slots per place.
-pub(crate) const MOST_SLOTS: u32 = 7;
+pub(crate) use crate::bits::prefixes::MOST_SLOTS;
 
 /// The fewest slots per place, from level 1 on.
 pub(crate) const FEWEST_SLOTS: u32 = 4;
@@ -65,8 +65,8 @@ pub(crate) const LEVEL_END: u32 = LEVELS as u32;
 /// The level at which tables are no longer small: about 10^5 keys.
 const SMALL_LEVEL: u32 = 7;
 
-/// Loads up to which places of 0 to 7 slots are filled. Tables beyond the first-level cache are filled a little less: there,
-/// long walks cost more than memory.
+/// Loads up to which places of 0 to 7 slots are filled. Tables beyond the first-level cache are filled a little less:
+/// there, long walks cost more than memory.
 const LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.93, 0.955, 0.97, 0.98, 0.985];
 const LARGE_LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.92, 0.945, 0.96, 0.972, 0.979];
 
@@ -108,8 +108,8 @@ fn keys_at(level: u32) -> f64 {
     GROUPS as f64 * f64::from(BASES[0]) * most_entries() * f64::from(level).exp2()
 }
 
-/// The room that a group must have for its share of `keys` keys, which may be more than a quarter of them: five standard
-/// deviations.
+/// The room that a group must have for its share of `keys` keys, which may be more than a quarter of them: five
+/// standard deviations.
 fn room_for(keys: u64) -> f64 {
     let share = keys as f64 / GROUPS as f64;
     share + 5.0 * share.sqrt()

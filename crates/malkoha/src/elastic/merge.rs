@@ -9,8 +9,7 @@ use crate::key::KeyHash;
 
 use super::directory::Elastic;
 use super::entry::Entry;
-use super::growth::{self, Step};
-use super::layout::MOST_SLOTS;
+use super::growth::{self, MOST_IN_TABLE, Step};
 use super::region::Region;
 
 /// An entry outside of any region: its place is one of all places of its group at a level.
@@ -71,21 +70,16 @@ impl Region {
     }
 }
 
-/// The most copies of an entry that a table holds.
-const MOST_IN_TABLE: u64 = 2 * MOST_SLOTS as u64;
-
 impl Elastic {
-    /// Stores what another filter with the same hashes holds, or only what is not yet covered by an entry here, in filters
-    /// with values one with the same value. If the system has no memory, copies may be missing.
+    /// Stores what another filter with the same hashes holds, or only what is not yet covered by an entry here, in
+    /// filters with values one with the same value. If the system has no memory, copies may be missing.
     pub(crate) fn take_over(&mut self, other: &Self, only_unknown: bool) -> Result<(), Full> {
         let (mut stored, mut all) = (0u64, 0u64);
         for region in other.in_order() {
             // Regions are made as deep as those of the other filter, whose keys will need the room.
             let prefix = KeyHash::from_raw(region.shape().prefix);
             while growth::level(&self.region(prefix).shape()) < growth::level(&region.shape()) {
-                if self.double(self.region_of(prefix)).is_err() {
-                    break;
-                }
+                self.double(self.region_of(prefix))?;
             }
             region.each_entry(|entry, copies| {
                 let free = Free::of(region, entry);

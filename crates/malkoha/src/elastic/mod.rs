@@ -8,20 +8,20 @@
 //!                 A  B  C  C            regions: tables of their own, which grow alone (`region.rs`, `growth.rs`)
 //! ```
 //!
-//! All fingerprints of a region have slots of one width. A fingerprint ends with a mark, so that older, shorter ones fit
-//! too (`bits/prefixes.rs`). A region that is full gets one more slot for every place, four times in a doubling of its
-//! keys; then its places are doubled, or it is split into two regions. That takes one bit of every fingerprint, which
-//! becomes a bit of the place. `layout.rs` chooses how long new fingerprints are, so that the rate stays below the
-//! promise. Hashes are divided into four groups, whose regions have different numbers of places, so that the groups grow
-//! at different times.
+//! All fingerprints of a region have slots of one width. A fingerprint ends with a mark, so that older, shorter ones
+//! fit too (`bits/prefixes.rs`). A region that is full gets one more slot for every place, three times in a doubling
+//! of its keys; then its places are doubled, or it is split into two regions. That takes one bit of every
+//! fingerprint, which becomes a bit of the place. `layout.rs` chooses how long new fingerprints are, so that the rate
+//! stays below the promise. Hashes are divided into four groups, whose regions have different numbers of places, so
+//! that the groups grow at different times.
 //!
 //! # Why removals lose no keys
 //!
-//! An *entry* is what the filter knows of a stored copy: the interval of all hashes that have the prefix of its region,
-//! its place, and its fingerprint. Call a filter *sound* if its entries can be assigned to the stored copies of keys, at
-//! least one to each and none to two, so that every copy lies in the interval of its entries; where it has several, in
-//! the one that covers its hash. In a sound filter every stored key is found, and at least as many copies are counted
-//! as were stored. Every operation keeps a filter sound:
+//! An *entry* is what the filter knows of a stored copy: the interval of all hashes that have the prefix of its
+//! region, its place, and its fingerprint. Call a filter *sound* if its entries can be assigned to the stored copies
+//! of keys, at least one to each and none to two, so that every copy lies in the interval of its entries; where it
+//! has several, in the one that covers its hash. In a sound filter every stored key is found, and at least as many
+//! copies are counted as were stored. Every operation keeps a filter sound:
 //!
 //! - *Inserting* adds one copy, and an entry whose interval contains it.
 //! - *Growing* moves bits from the fingerprint to the place: the interval stays the same. If an entry has no bits left,
@@ -59,6 +59,6 @@ pub(crate) use audit::RegionFlaw;
 pub(crate) use directory::Elastic;
 pub(crate) use entry::Entry;
 pub use layout::ElasticLayout;
-pub(crate) use layout::{BASES, GROUP_BITS, GROUPS, LARGEST, LEVEL_END, LEVELS};
+pub(crate) use layout::{BASES, FEWEST_SLOTS, GROUP_BITS, GROUPS, LARGEST, LEVEL_END, LEVELS, MOST_SLOTS};
 pub(crate) use region::Region;
 pub(crate) use shape::Shape;

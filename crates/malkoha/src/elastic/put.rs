@@ -104,16 +104,21 @@ impl Work for Walk<'_> {
     #[inline(always)]
     fn run(self, vectors: impl Vectors) -> Option<u64> {
         let Self(region, entry) = self;
+        // If both places are full of the same entry, nobody can move elsewhere.
+        let key = region.approach_entry(entry);
+        if vectors.hits(&key).count_ones() == 2 * region.table.form().slots() {
+            return None;
+        }
         let random = mix(entry.place << 32 ^ entry.tag ^ u64::from(region.entries));
-        let (at, content) = (region.approach_entry(entry).at(), region.content(entry));
+        let (at, content) = (key.at(), region.content(entry));
         let steps = walk(&mut region.table, at, content, random, vectors)?;
         region.gained(entry.tag);
         Some(steps)
     }
 }
 
-/// Makes room for an entry whose two places are full, given where they begin and what a slot of the first would contain.
-/// Returns the number of steps, or `None` if nothing has changed.
+/// Makes room for an entry whose two places are full, given where they begin and what a slot of the first would
+/// contain. Returns the number of steps, or `None` if nothing has changed.
 #[inline(always)]
 fn walk(
     table: &mut PrefixTable,

@@ -148,7 +148,7 @@ impl Region {
 
     /// Whether an entry in the overflow matches a key.
     pub(super) fn overflow_holds(&self, hash: KeyHash) -> bool {
-        self.overflow.holds(self.sought(hash, 0))
+        !self.overflow.is_empty() && self.overflow.holds(self.sought(hash, 0))
     }
 
     /// The entry that a key would match if its fingerprint were as long as slots allow, and one bit longer in place of

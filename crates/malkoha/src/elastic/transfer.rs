@@ -115,7 +115,7 @@ impl<const N: usize> Transfer<N> {
         Ok(self.into)
     }
 
-    /// Does the same, but fails if a single copy finds no slot.
+    /// Does the same, but fails if an entry with one copy finds no slot.
     pub(super) fn finish_in_tables(mut self) -> Result<[Region; N], Full> {
         for (number, entry, copies) in self.waiting {
             let region = &mut self.into[number];

@@ -13,9 +13,9 @@ impl Region {
         union
     }
 
-    /// Adds the bits of a value to those of one entry that matches a key; returns `false` if there is none, or `Full` if
-    /// the system has no memory. Nothing changes if some entry already has these bits. An entry that grows keeps its
-    /// value, in both halves if it is divided, so the key keeps these bits.
+    /// Adds the bits of a value to those of one entry that matches a key; returns `false` if there is none, or `Full`
+    /// if the system has no memory. Nothing changes if some entry already has these bits. An entry that grows keeps
+    /// its value, in both halves if it is divided, so the key keeps these bits.
     pub(super) fn unite(&mut self, hash: KeyHash, value: u16) -> Result<bool, Full> {
         let (mut first, mut has_bits) = (None, false);
         self.each_copy(hash, |old, _| {

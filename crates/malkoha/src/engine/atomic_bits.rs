@@ -1,8 +1,8 @@
 //! Tables of bits that several threads read and write without locks.
 //!
-//! Bits are set and never cleared, each by an atomic or. All operations are relaxed: a key is found if all of its bits are
-//! set, in whatever order they became visible. Who learns from another thread that an insert has returned has synchronised
-//! with it, and sees the bits.
+//! Bits are set and never cleared, each by an atomic or. All operations are relaxed: a key is found if all of its
+//! bits are set, in whatever order they became visible. Who learns from another thread that an insert has returned
+//! has synchronised with it, and sees the bits.
 
 use core::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,16 +33,17 @@ impl BitShard {
         self.added.0.load(Ordering::Relaxed)
     }
 
-    /// Counts inserts.
+    /// Counts inserts whose bits are set.
     #[inline(always)]
     pub(crate) fn count(&self, inserts: u64) {
-        self.added.0.fetch_add(inserts, Ordering::Relaxed);
+        self.added.0.fetch_add(inserts, Ordering::Release);
     }
 
-    /// Removes all keys. Inserts at the same time may come before or after.
+    /// Removes all keys. What is inserted at the same time may be lost. The number goes first: if an insert is in
+    /// between, the filter counts a key that is gone, and never has one that is not counted.
     pub(crate) fn clear(&self) {
+        self.added.0.swap(0, Ordering::AcqRel);
         self.words.get().iter().for_each(|word| word.store(0, Ordering::Relaxed));
-        self.added.0.store(0, Ordering::Relaxed);
     }
 }
 

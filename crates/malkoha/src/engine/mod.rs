@@ -168,7 +168,8 @@ pub(crate) trait CuckooEngine: Engine {
     /// does not help.
     fn insert_first(&mut self, keys: &Many, most: u64) -> usize;
 
-    /// Lets readers that hold no lock see the table; returns what they read. Tables that readers cannot see give nothing.
+    /// Lets readers that hold no lock see the table; returns what they read. Tables that readers cannot see give
+    /// nothing.
     fn share(&mut self) -> Shared {
         Shared::default()
     }

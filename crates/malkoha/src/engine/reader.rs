@@ -12,8 +12,8 @@ use super::version::{Seen, Version};
 use crate::bits::shared::Shared;
 use crate::key::KeyHash;
 
-/// What a reader found out without a lock: 1 if a key is present, 0 if it is absent, more if that is not certain. A number,
-/// not an enumeration: whether a key is present cannot be predicted, so no branch may depend on it.
+/// What a reader found out without a lock: 1 if a key is present, 0 if it is absent, more if that is not certain. A
+/// number, not an enumeration: whether a key is present cannot be predicted, so no branch may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sight(u8);
 

@@ -21,8 +21,8 @@ const MARKED: u64 = 2;
 /// What a change adds.
 const STEP: u64 = 4;
 
-/// A number that is odd while a writer makes a change, and different after it. It also has a mark, so that readers learn
-/// with the same look whether there is more to read.
+/// A number that is odd while a writer makes a change, and different after it. It also has a mark, so that readers
+/// learn with the same look whether there is more to read.
 #[derive(Debug)]
 pub(crate) struct Version(AtomicU64);
 

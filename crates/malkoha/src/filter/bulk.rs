@@ -14,12 +14,12 @@ impl Filter {
     ///
     /// In filters larger than the caches, with places that are near each other ([`Offsets::Local`] and
     /// [`Offsets::Near`](crate::Offsets::Near), and [`Kind::Simplified`](crate::Kind::Simplified)), this is several
-    /// times faster than single inserts. The content depends on the keys and their order, not on the number of threads.
-    /// Keys are stored in rounds of an eighth of the slots, or of 2^20 keys if that is more. This needs memory for 9 to
-    /// 12 bytes per key of a round, which for slots of 16 bits is about half the size of the filter, and more if many
-    /// keys are equal; without it, keys are stored individually. A growing or non-empty filter also needs memory for a
-    /// second table. So does a filter of sorted buckets of at most 256 MiB, with slots that are one bit wider, if there is
-    /// a key for every four slots; without it, this takes nearly twice the time.
+    /// times faster than single inserts. The content depends on the keys and their order, not on the number of
+    /// threads. Keys are stored in rounds of an eighth of the slots, or of 2^20 keys if that is more. This needs
+    /// memory for 9 to 12 bytes per key of a round, which for slots of 16 bits is about half the size of the filter,
+    /// and more if many keys are equal; without it, keys are stored individually. A growing or non-empty filter also
+    /// needs memory for a second table. So does a filter of sorted buckets of at most 256 MiB, with slots that are
+    /// one bit wider, if there is a key for every four slots; without it, this takes nearly twice the time.
     ///
     /// [`Offsets::Local`]: crate::Offsets::Local
     ///

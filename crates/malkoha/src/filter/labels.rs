@@ -8,7 +8,8 @@ const MOST_BYTES: usize = 255;
 
 /// # Labels
 ///
-/// If values are sets of bits ([`or_value`](Self::or_value)), every bit can have a name, which is saved with the filter.
+/// If values are sets of bits ([`or_value`](Self::or_value)), every bit can have a name, which is saved with the
+/// filter.
 impl Filter {
     /// Names the bits of values, the lowest first: as many as values have bits, or fewer. No labels remove the names.
     ///

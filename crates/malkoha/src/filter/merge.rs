@@ -18,10 +18,10 @@ impl Filter {
     /// Merges another filter into this one. Both must have the same layout and seed, and the same
     /// [key format](crate::Spec::key_format) if both declare one.
     ///
-    /// [Growing](crate::Spec::growing) filters of cuckoo kinds can be merged whatever their sizes and rates; they need
-    /// only the same seed and the same number of value bits. The rates add up: the promised rate of the result
-    /// ([`geometry`](Self::geometry)) is the sum. So build filters that will be merged with a share of the rate that you
-    /// want in the end. Values and multiplicities are kept.
+    /// [Growing](crate::Spec::growing) filters of cuckoo kinds can be merged whatever their sizes and rates; they
+    /// need only the same seed and the same number of value bits. The rates add up: the promised rate of the result
+    /// ([`geometry`](Self::geometry)) is the sum. So build filters that will be merged with a share of the rate that
+    /// you want in the end. Values and multiplicities are kept.
     ///
     /// Every key of either filter is found afterwards. Cuckoo kinds keep multiplicities: a key in both is
     /// then stored twice, and every stored copy can be removed. If some copies find no place, nothing

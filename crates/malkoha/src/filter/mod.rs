@@ -343,8 +343,8 @@ impl Filter {
         Ok(self.bloom("be judged by its set bits")?.estimate_keys())
     }
 
-    /// Moves keys of a [chain](Self::merge_into_chain) from newer tables to older ones where removals have left room, and
-    /// frees tables that are then empty. Returns how many keys were moved. For other cuckoo filters there is
+    /// Moves keys of a [chain](Self::merge_into_chain) from newer tables to older ones where removals have left room,
+    /// and frees tables that are then empty. Returns how many keys were moved. For other cuckoo filters there is
     /// nothing to do: those that grow give memory back by themselves. Bloom kinds do not support it.
     ///
     /// All keys are still found, and the rate stays below the promise: no table takes more keys than its
@@ -368,8 +368,8 @@ impl Filter {
     }
 
     /// How many stored copies have fingerprints of each length, as (bits, copies), for filters of the kind
-    /// [`Elastic`](crate::Kind::Elastic); empty for others. A fingerprint loses a bit whenever its region doubles, so the
-    /// lengths show the ages of the keys. Reads all tables.
+    /// [`Elastic`](crate::Kind::Elastic); empty for others. A fingerprint loses a bit whenever its region doubles, so
+    /// the lengths show the ages of the keys. Reads all tables.
     ///
     /// ```
     /// let mut filter = malkoha::Spec::rate(0.001).build()?;

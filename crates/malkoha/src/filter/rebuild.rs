@@ -12,10 +12,10 @@ impl Filter {
     /// Builds a new filter like this one from these keys, planned for `planned` keys: the same kind, seed,
     /// key format, rate and options, at the usual load of the kind.
     ///
-    /// If you have the keys, do this with a filter that has grown, was doubled, or must take more keys than
-    /// planned. The result has no bits spent on growth so far. A growing filter is rebuilt as a growing one, at the
-    /// rate that it promises; after merges, that is the sum of several. A doubled one keeps the rate that doubling left it with; for a
-    /// better one, build from a [`Spec`]. Filters with values cannot be rebuilt from keys alone.
+    /// If you have the keys, do this with a filter that has grown, was doubled, or must take more keys than planned.
+    /// The result has no bits spent on growth so far. A growing filter is rebuilt as a growing one, at the rate that
+    /// it promises; after merges, that is the sum of several. A doubled one keeps the rate that doubling left it
+    /// with; for a better one, build from a [`Spec`]. Filters with values cannot be rebuilt from keys alone.
     ///
     /// ```
     /// use malkoha::Spec;

@@ -45,8 +45,8 @@ impl Filter {
     }
 
     /// Stores a key with a value or, if the filter already reports the key as present, adds the bits of the value to
-    /// those that are stored with it: values as sets of up to 16 labels. If there is no room, or the value is wider than
-    /// planned, the filter stays as it was, bit for bit.
+    /// those that are stored with it: values as sets of up to 16 labels. If there is no room, or the value is wider
+    /// than planned, the filter stays as it was, bit for bit.
     ///
     /// No bit is lost: [`union`](Self::union) has every bit that was ever given for a key. With about the rate's
     /// probability it also has those of another key that looks the same, because both then share one copy. So such a
@@ -96,8 +96,8 @@ impl Filter {
     }
 
     /// Does what [`or_value`](Self::or_value) does for every key of a slice, in whatever order suits the memory, on
-    /// `threads` threads; returns how many keys were stored. If one of them finds no place, those already stored stay. The
-    /// content depends on the keys, the values and their order, not on the number of threads.
+    /// `threads` threads; returns how many keys were stored. If one of them finds no place, those already stored
+    /// stay. The content depends on the keys, the values and their order, not on the number of threads.
     ///
     /// # Panics
     ///

@@ -102,9 +102,9 @@ pub enum Reason {
 const ONE_CHOICE_FROM: f64 = 1.0 / 128.0;
 
 impl Spec {
-    /// Plans this spec for all [usual kinds](Kind::USUAL) and [`Kind::Elastic`], and recommends one that meets the needs: the one
-    /// with the least memory, the lowest rate or the most keys, whichever was not given. For filters that may
-    /// be overfilled, it weighs memory against cache lines. Allocates no filter.
+    /// Plans this spec for all [usual kinds](Kind::USUAL) and [`Kind::Elastic`], and recommends one that meets the
+    /// needs: the one with the least memory, the lowest rate or the most keys, whichever was not given. For filters
+    /// that may be overfilled, it weighs memory against cache lines. Allocates no filter.
     ///
     /// The kind of this spec is ignored. Its other options apply to every kind, and kinds without them are left out.
     /// Returns `None` if no kind meets the needs, and an error if no kind can be planned at all.

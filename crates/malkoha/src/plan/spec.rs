@@ -91,7 +91,7 @@ impl Spec {
         Self::with(Given::KeysAndRate(keys, rate))
     }
 
-    /// A filter for any number of keys with at most this rate of false positives. It begins with about 1.5 kB
+    /// A filter for any number of keys with at most this rate of false positives. It begins with about 1.4 kB
     /// and [grows](Self::growing).
     ///
     /// ```
@@ -263,9 +263,9 @@ impl Spec {
     ///
     /// A growing filter has the kind [`Kind::Elastic`], which can remove, carry [values](Self::values), and be merged
     /// with any other of the same seed and values. It grows in small steps, each of one region, and gives memory back
-    /// when keys are removed. Growth has a price: `docs/DESIGN.md`, "Growth", has the numbers. At a rate of 0.1 % a key
-    /// takes about 20 bits, where a filter planned for the right number of keys takes 12.5. [`most_keys`](Self::most_keys)
-    /// lowers the price.
+    /// when keys are removed. Growth has a price: `docs/DESIGN.md`, "Growth", has the numbers. At a rate of 0.1 % a
+    /// key takes about 20 bits, where a filter planned for the right number of keys takes 12.5.
+    /// [`most_keys`](Self::most_keys) lowers the price.
     ///
     /// Bloom kinds grow too, by adding larger and larger tables, all of which a lookup searches.
     ///

@@ -101,8 +101,8 @@ impl Bits {
     pub(super) fn insert(&self, hash: KeyHash) {
         let (shard, hash) = shard_of(hash, self.len());
         let shard = &self.shards[shard];
-        shard.count(1);
         self.kernel.insert(&shard.words, hash);
+        shard.count(1);
     }
 
     /// Stores a key that is not yet present. If several threads do so with the same key, one of them stores it.

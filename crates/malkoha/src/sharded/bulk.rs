@@ -139,8 +139,8 @@ impl SortedShare {
     }
 }
 
-/// The hashes of all keys, in shares that follow each other. Each share is sorted by the thread that hashes it, in memory
-/// that no other thread has touched, so nothing is left for one thread alone.
+/// The hashes of all keys, in shares that follow each other. Each share is sorted by the thread that hashes it, in
+/// memory that no other thread has touched, so nothing is left for one thread alone.
 fn in_order_of_shards<K: Key + Sync>(
     shards: usize,
     hasher: &KeyHasher,

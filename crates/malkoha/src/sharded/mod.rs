@@ -162,9 +162,9 @@ impl Sharded {
         }
     }
 
-    /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate.
-    /// Takes no lock and writes to no memory that other threads read, unless a writer changes the same shard again and
-    /// again in the meantime.
+    /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate. Takes no lock
+    /// and writes to no memory that other threads read. Exceptions, in cuckoo kinds: the key looks like one in the
+    /// stash of its shard, or somebody changes the shard for a long time, as `clear` and inserts of slices do.
     #[must_use]
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
@@ -183,7 +183,7 @@ impl Sharded {
         self.shards.tags(self.geometry.kind(), "count copies")?.read(shard).count(&hash)
     }
 
-    /// Removes all keys, one shard after another.
+    /// Removes all keys, one shard after another. In Bloom kinds, a key that is inserted at the same time may be lost.
     pub fn clear(&self) {
         (0..self.shards.len()).for_each(|shard| self.shards.clear(shard));
     }
@@ -252,8 +252,8 @@ impl Sharded {
         }
     }
 
-    /// All shards at one moment: guards that keep every writer out, or copies of the shards of Bloom kinds, which have no
-    /// locks. A copy has all keys whose inserts have returned.
+    /// All shards at one moment: guards that keep every writer out, or copies of the shards of Bloom kinds, which
+    /// have no locks. A copy has all keys whose inserts have returned.
     pub(crate) fn freeze(&self) -> Vec<Shown<'_>> {
         (0..self.shards.len()).map(|shard| self.shards.show(shard)).collect()
     }

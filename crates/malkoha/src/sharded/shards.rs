@@ -12,7 +12,10 @@ use crate::key::KeyHash;
 use crate::kind::Kind;
 
 /// All shards of a filter.
-#[expect(clippy::large_enum_variant, reason = "a filter has one of them, and lookups follow no further pointer")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a filter has one of them, and lookups follow no further pointer"
+)]
 pub(super) enum Shards {
     Tags(Tags),
     Bits(Bits),

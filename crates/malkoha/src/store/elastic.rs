@@ -9,7 +9,10 @@
 use std::io::{self, Write};
 
 use crate::bits::Words;
-use crate::elastic::{BASES, Elastic, Entry, GROUP_BITS, LARGEST, LEVEL_END, Region, RegionFlaw, Shape};
+use crate::elastic::{
+    BASES, Elastic, Entry, FEWEST_SLOTS, GROUP_BITS, LARGEST, LEVEL_END, MOST_SLOTS, Region, RegionFlaw,
+    Shape,
+};
 use crate::engine::Content;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -262,8 +265,8 @@ fn describe(
         return corrupt("its size is impossible");
     }
     let level = depth - GROUP_BITS + doublings;
-    let fewest = if level == 0 { 1 } else { 4 };
-    if level >= LEVEL_END || !(fewest..=7).contains(&slots) {
+    let fewest = if level == 0 { 1 } else { FEWEST_SLOTS };
+    if level >= LEVEL_END || !(fewest..=MOST_SLOTS).contains(&slots) {
         return corrupt("its size is impossible");
     }
     if first.trailing_zeros() < 64 - depth {
@@ -283,6 +286,9 @@ fn describe(
         return corrupt("it has more entries than slots");
     };
     let weight = u128::from(high) << 64 | u128::from(low);
+    if weight > u128::from(shape.places * slots) << shape.tag_bits {
+        return corrupt("its weight is more than that of all slots");
+    }
     let described = Described {
         shape,
         entries,
@@ -362,7 +368,7 @@ pub(super) fn seal_regions(
             *number = u64::from_le_bytes(*bytes);
         }
         // Counts are corrected below, so they must not stand in the way here.
-        numbers[1] = 0;
+        numbers[1..].fill(0);
         let described = describe(header, &mut prefix, &numbers, 0).ok()?;
         let length = described.table_bytes();
         resize(bytes, table, length)?;
@@ -387,4 +393,82 @@ pub(super) fn seal_regions(
         checksum = seal_section(bytes, at, length, checksum)?;
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+    use crate::store::seal::seal_section;
+
+    /// A filter whose overflow has copies of one key with several values, as bytes that can be changed and sealed
+    /// again.
+    struct Forged {
+        bytes: Vec<u8>,
+        /// Bytes of every section.
+        sections: Vec<u64>,
+    }
+
+    impl Forged {
+        fn new() -> Self {
+            let mut filter = Spec::rate(0.001).values(8).build().unwrap();
+            for value in 0..8 {
+                (0..40).for_each(|_| filter.insert_value("owl", value).unwrap());
+            }
+            let elastic = filter.elastic().unwrap();
+            let over: usize = elastic.in_order().map(|region| region.overflow_entries().len()).sum();
+            assert!(over >= 5, "{over}");
+            let mut sections = vec![
+                8 * HEADER_NUMBERS as u64,
+                bytes_of(elastic.in_order().count(), REGION_NUMBERS),
+                bytes_of(over, ENTRY_NUMBERS),
+            ];
+            sections.extend(elastic.in_order().map(|region| size_of_val(region.words()) as u64));
+            let bytes = filter.to_bytes().unwrap();
+            let mut forged = Self { bytes: bytes.clone(), sections };
+            forged.seal();
+            assert!(forged.bytes == bytes, "sealing changes nothing else");
+            forged
+        }
+
+        /// The numbers of a section.
+        fn numbers(&mut self, section: usize) -> impl Iterator<Item = &mut [u8; 8]> {
+            let begin: u64 =
+                self.sections[..section].iter().map(|bytes| section_bytes(*bytes).unwrap()).sum();
+            let bytes = &mut self.bytes[begin as usize..][..self.sections[section] as usize];
+            bytes.as_chunks_mut().0.iter_mut()
+        }
+
+        fn seal(&mut self) {
+            let (mut at, mut checksum) = (0, 0);
+            for section in &self.sections {
+                checksum = seal_section(&mut self.bytes, &mut at, *section, checksum).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_weight_beyond_that_of_all_slots_is_refused() {
+        let mut forged = Forged::new();
+        forged.numbers(1).skip(2).step_by(REGION_NUMBERS).for_each(|low| low.fill(255));
+        forged.numbers(1).skip(3).step_by(REGION_NUMBERS).for_each(|high| high.fill(255));
+        forged.seal();
+        let error = Filter::from_bytes(&forged.bytes).unwrap_err().to_string();
+        assert!(error.contains("weight"), "{error}");
+    }
+
+    #[test]
+    fn numbers_of_copies_that_overflow_together_harm_nothing() {
+        let mut forged = Forged::new();
+        let copies = forged.numbers(2).skip(3).step_by(ENTRY_NUMBERS);
+        copies.for_each(|copies| *copies = (1u64 << 62).to_le_bytes());
+        forged.seal();
+        let mut filter = Filter::from_bytes(&forged.bytes).unwrap();
+        assert_eq!(filter.count("owl").unwrap(), u32::MAX);
+        assert!(filter.stats().items > 0);
+        for key in 0..50_000u64 {
+            filter.insert_value(&key, 1).unwrap();
+        }
+        assert!(filter.contains("owl") && (0..50_000u64).all(|key| filter.contains(&key)));
+    }
 }

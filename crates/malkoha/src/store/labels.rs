@@ -20,8 +20,8 @@ pub(super) fn bytes(labels: &[String]) -> u64 {
     labels.iter().map(|label| label.len() as u64 + 1).sum()
 }
 
-/// Writes the labels, if there are any, after a section with the checksum `before`. Returns the checksum for the section
-/// that follows.
+/// Writes the labels, if there are any, after a section with the checksum `before`. Returns the checksum for the
+/// section that follows.
 pub(super) fn write(labels: &[String], before: u64, out: &mut dyn Write) -> io::Result<u64> {
     if labels.is_empty() {
         return Ok(before);

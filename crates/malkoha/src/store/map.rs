@@ -78,9 +78,9 @@ impl Filter {
     /// Maps a file written by [`save`](Self::save), for lookups without loading it. [`Mapped`] describes what is
     /// verified and what must not happen to the file.
     ///
-    /// This works only on little-endian machines, and only for files of one filter: chains, sharded filters and windows
-    /// are refused with [`Error::Form`], and must be opened instead. Of a growing filter, all pages of the directory and
-    /// of the overflow are read, but not its tables.
+    /// This works only on little-endian machines, and only for files of one filter: chains, sharded filters and
+    /// windows are refused with [`Error::Form`], and must be opened instead. Of a growing filter, all pages of the
+    /// directory and of the overflow are read, but not its tables.
     ///
     /// # Safety
     ///

@@ -113,9 +113,9 @@ impl Filter {
     /// Writes the filter to a file, atomically: whatever happens, even a power cut, `path` holds either what it
     /// held before or the whole filter. Another process that has the old file open or mapped keeps it.
     ///
-    /// The file is written under a temporary name in the same folder, and removed if something fails. On Unix
-    /// it gets the permissions of the file that it replaces, and its owner and group if the system allows that. A symbolic link is replaced, not followed, and
-    /// anything that is not a file is refused.
+    /// The file is written under a temporary name in the same folder, and removed if something fails. On Unix it gets
+    /// the permissions of the file that it replaces, and its owner and group if the system allows that. A symbolic
+    /// link is replaced, not followed, and anything that is not a file is refused.
     ///
     /// ```
     /// use malkoha::{Filter, Spec};

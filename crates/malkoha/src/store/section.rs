@@ -253,8 +253,8 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Reads a section whose content is a table of `bits` bits, into memory from `take`, and verifies it. Also returns its
-    /// checksum.
+    /// Reads a section whose content is a table of `bits` bits, into memory from `take`, and verifies it. Also
+    /// returns its checksum.
     pub(super) fn table(
         &mut self,
         before: u64,

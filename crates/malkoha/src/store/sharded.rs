@@ -10,10 +10,10 @@ use crate::store::{self, Form, Input};
 
 use crate::sharded::{MOST_SHARDS, Sharded, ShardedGeometry};
 
-/// Saving and loading sharded filters. What is saved of a cuckoo kind is the filter at one moment: writers wait until it
-/// is done, and lookups go on. If there is memory for a second filter, `filter.clone().save(path)` makes them wait only
-/// for the copy in memory, not for the disk. Filters of Bloom kinds are copied before they are written; all keys whose
-/// inserts have returned are in the copy, and nobody waits.
+/// Saving and loading sharded filters. What is saved of a cuckoo kind is the filter at one moment: writers wait until
+/// it is done, and lookups go on. If there is memory for a second filter, `filter.clone().save(path)` makes them wait
+/// only for the copy in memory, not for the disk. Filters of Bloom kinds are copied before they are written; all keys
+/// whose inserts have returned are in the copy, and nobody waits.
 impl Sharded {
     /// Writes the filter to a file, as [`Filter::save`] does.
     ///
@@ -62,8 +62,8 @@ impl Sharded {
 
     /// Writes the bytes of [`to_bytes`](Self::to_bytes), for cuckoo kinds without a second copy of the filter.
     ///
-    /// No thread can insert into a cuckoo kind or remove from it while `out` is written to. If `out` itself tried to, it
-    /// would wait forever.
+    /// No thread can insert into a cuckoo kind or remove from it while `out` is written to. If `out` itself tried to,
+    /// it would wait forever.
     pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
         self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), error))
     }

@@ -8,8 +8,8 @@ use crate::redisbloom::bloom::Hashed;
 use crate::server::{Arguments, Call, Refusal, Reply};
 use crate::values::bloom::BloomValue;
 
-/// Stores items until one is refused; then that refusal is the last outcome. A filter is made first if there is none and
-/// `wish` says how. Replicas get what was stored.
+/// Stores items until one is refused; then that refusal is the last outcome. A filter is made first if there is none
+/// and `wish` says how. Replicas get what was stored.
 fn store(
     call: &mut Call,
     arguments: &Arguments<'_>,

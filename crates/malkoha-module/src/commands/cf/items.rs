@@ -141,8 +141,8 @@ pub(super) fn add_nx(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply,
     store_one(call, &arguments, Which::New)
 }
 
-/// What `CF.INSERT` is told besides the items: how to make a filter, unless it must not; and where the items begin. Like
-/// RedisBloom, only the first letter of an option is looked at.
+/// What `CF.INSERT` is told besides the items: how to make a filter, unless it must not; and where the items begin.
+/// Like RedisBloom, only the first letter of an option is looked at.
 fn insert_options(arguments: &Arguments<'_>) -> Result<(Option<Wish>, usize), Refusal> {
     let (mut capacity, mut create) = (None, true);
     let mut index = 2;

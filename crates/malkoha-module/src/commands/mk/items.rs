@@ -12,8 +12,8 @@ pub(super) const FULL: Refusal = Refusal::of("ERR the filter is full");
 
 const STORED: Result<Inserted, Full> = Ok(Inserted::Stored);
 
-/// Tells a window of seconds the time, before items are stored; returns the time if replicas must be told too. A command
-/// that repeats what was done elsewhere brings the time with it.
+/// Tells a window of seconds the time, before items are stored; returns the time if replicas must be told too. A
+/// command that repeats what was done elsewhere brings the time with it.
 fn tell_time(key: &mut KeyMut<'_>) -> Option<u64> {
     let by_clock =
         |filter: &EngineValue| matches!(filter.body(), Body::Window(window) if window.ticks().is_some());
