@@ -280,6 +280,7 @@ def test_replicas_and_files_get_the_outcome(start):
     copy = follow(master, replica)
     call("MK.BESIDE", 20)
     clients = [master.client() for _ in range(8)]
+    made = set()
     for round_number in range(10):
         clients[0].send("MK.MERGE", "d", "a", "b")
         clients[1].send("MK.ADD", "d", *range(1000 + 20 * round_number, 1020 + 20 * round_number))
@@ -289,11 +290,14 @@ def test_replicas_and_files_get_the_outcome(start):
         clients[5].send("CF.INSERT", "cf", "ITEMS", *range(200 * round_number, 200 * round_number + 200))
         clients[6].send("COPY", "d", "a", "REPLACE")
         clients[7].send("CF.COMPACT", "cf")
-        for client in clients:
-            client.read()
+        answers = [client.read() for client in clients]
+        # In another order of commands the filters hold more, and a merge may be refused for lack of room.
+        if answers[4] == "OK":
+            made.add(f"e {round_number}".encode())
     in_step(call, copy)
     dumps = {name: call("DUMP", name) for name in call("KEYS", "*")}
-    assert {name: copy("DUMP", name) for name in copy("KEYS", "*")} == dumps and len(dumps) > 13
+    assert {name: copy("DUMP", name) for name in copy("KEYS", "*")} == dumps
+    assert made and {name for name in dumps if name.startswith(b"e ")} == made
     master.restart()
     call = master.client()
     assert {name: call("DUMP", name) for name in call("KEYS", "*")} == dumps
