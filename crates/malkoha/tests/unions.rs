@@ -84,6 +84,41 @@ fn no_bit_is_lost_until_the_filter_is_full() {
     });
 }
 
+/// Slices go other ways than single keys: rows of lanes, of tags from a few bits to 64.
+#[test]
+fn slices_are_united_like_single_keys_for_tags_of_every_width() {
+    let cases = [0.2, 0.01, 1e-4, 1e-6, 1e-9, 1e-13]
+        .into_iter()
+        .flat_map(|rate| [1, 2, 5, 11, 16].into_iter().flat_map(move |bits| specs(400, rate, bits)));
+    let cases: Vec<_> = cases.filter(|spec| spec.plan().is_ok()).collect();
+    assert!(cases.len() > 400, "{} filters", cases.len());
+    in_parallel(cases, |spec| {
+        let mut filter = spec.build().unwrap();
+        let mut stream = Stream::new(11);
+        let most = 1 << filter.geometry().value_bits();
+        // Every key with several values, so that places have copies in all slots.
+        let mut stored = 0;
+        for key in 0..120u64 {
+            for _ in 0..=stream.below(4) {
+                // Kinds with few slots soon have no room for copies.
+                stored += u64::from(filter.insert_value(&key, stream.below(most) as u16).is_ok());
+            }
+        }
+        assert!(stored > 60, "{filter:?}");
+        let keys: Vec<u64> = (0..400).map(|_| stream.below(200)).collect();
+        let names: Vec<String> = keys.iter().map(u64::to_string).collect();
+        let single = |key: &u64| filter.get(key).unwrap().iter().fold(0, |all, value| all | value);
+        for length in [0, 1, 11, 12, 63, 64, 65, 200, 400] {
+            let mut unions = vec![u16::MAX; length];
+            filter.union_slice_into(&keys[..length], &mut unions).unwrap();
+            assert_eq!(unions, keys[..length].iter().map(single).collect::<Vec<_>>(), "{filter:?}");
+            let named = names[..length].iter().map(|name| filter.union(name).unwrap()).collect::<Vec<_>>();
+            filter.union_slice_into(&names[..length], &mut unions).unwrap();
+            assert_eq!(unions, named, "{filter:?}");
+        }
+    });
+}
+
 /// Copies that other methods stored: one of them gets the bits, unless one has them; in the stash too.
 #[test]
 fn one_of_several_copies_gets_the_bits() {

@@ -93,6 +93,38 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         }
     }
 
+    /// Writes the bits of the values of all copies of each key, together; the slices have equal lengths.
+    pub(super) fn unite(&self, keys: Keys, unions: &mut [u16]) {
+        assert_eq!(keys.len(), unions.len(), "as many answers as keys");
+        if keys.len() < FEW {
+            for (i, union) in unions.iter_mut().enumerate() {
+                *union = self.union_at(self.placement.homes(keys.get(i)));
+            }
+            return;
+        }
+        let in_memory = self.is_in_memory();
+        let approach = |number: usize, row: &mut Row| {
+            if number * ROW < keys.len() {
+                self.locate(keys, number, row);
+                if in_memory {
+                    table::ask_for_row(&self.table, row);
+                }
+            }
+        };
+        let mut rows = [Row::default(), Row::default()];
+        approach(0, &mut rows[0]);
+        for (i, unions) in unions.chunks_mut(ROW).enumerate() {
+            approach(i + 1, &mut rows[(i + 1) % 2]);
+            let all = row::unite_row(self.cpu, &self.table, &rows[i % 2]);
+            unions.copy_from_slice(&all[..unions.len()]);
+        }
+        if !self.stash.is_empty() {
+            for (i, union) in unions.iter_mut().enumerate() {
+                *union |= self.union_in_stash(self.placement.homes(keys.get(i)));
+            }
+        }
+    }
+
     /// Stores keys in order; the error has the number of keys before the first that found no room.
     #[inline(never)]
     pub(super) fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), FullAt> {

@@ -59,7 +59,6 @@ use crate::engine::reader::{Front, Reader, aside_bit};
 use crate::engine::rows::Keys;
 use crate::engine::{
     Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
-    unions_ahead,
 };
 use crate::error::{Error, Full, FullAt};
 use crate::key::draw::Whole;
@@ -446,8 +445,8 @@ impl<P: Placement, T: Table> CuckooEngine for Cuckoo<P, T> {
         self.or_at(hash, self.placement.homes(hash), value)
     }
 
-    fn unions(&self, hashes: &[KeyHash], unions: &mut [u16]) {
-        unions_ahead(self, hashes, unions, |filter, hash| filter.union_at(filter.placement.homes(hash)));
+    fn unions(&self, keys: Keys, unions: &mut [u16]) {
+        self.unite(keys, unions);
     }
 
     fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> bool {

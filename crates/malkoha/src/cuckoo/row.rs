@@ -118,6 +118,21 @@ pub(super) fn look_up_row<T: Table>(cpu: Cpu, table: &T, row: &Row, answers: &mu
     cpu.run(LookUpRow(table, row, answers));
 }
 
+/// Returns the bits of the values of all copies of each key of a row, together, as far as they are in the table.
+pub(super) fn unite_row<T: Table>(cpu: Cpu, table: &T, row: &Row) -> [u16; ROW] {
+    struct UniteRow<'a, T>(&'a T, &'a Row);
+    impl<T: Table> Work for UniteRow<'_, T> {
+        const WIDE: bool = true;
+        type Output = [u16; ROW];
+
+        #[inline(always)]
+        fn run(self, _: impl Vectors) -> [u16; ROW] {
+            self.0.unite_row(self.1)
+        }
+    }
+    cpu.run(UniteRow(table, row))
+}
+
 /// Does [`look_up_row`] in a plain table, and prefetches the next row in between, key by key: with too many requests
 /// at a time, the CPU would let comparisons wait.
 pub(super) fn look_up_and_ask<T: Table>(

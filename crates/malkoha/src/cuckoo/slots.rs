@@ -167,6 +167,21 @@ impl Slots {
         if self.tag.bits <= SURE_BITS { words.load(at) } else { words.read(at, self.tag.bits) }
     }
 
+    /// Returns the lanes of groups that begin at these bits.
+    #[inline(always)]
+    fn load_row(&self, at: &[u64; ROW]) -> [u64; ROW] {
+        if self.tag.bits <= SURE_BITS { self.words.load_row(at) } else { at.map(|at| self.lanes(at)) }
+    }
+
+    /// Returns all bits of the lanes of a group that are zero.
+    #[inline(always)]
+    fn zero_lanes(&self, group: &Group, lanes: u64) -> u64 {
+        let Lanes { ones, highs } = group.lanes;
+        let highest = highs ^ lanes::nonzero_marks(lanes, ones, highs);
+        // From the lowest bit of each up to below the lowest of the lane above it.
+        (highest << 1).wrapping_sub(highest >> (self.tag.bits - 1))
+    }
+
     /// Returns the first lane of a place that `differ` makes zero: the bit of its group, the group, and the lowest
     /// bit of the lane in it.
     #[inline(always)]
@@ -614,6 +629,28 @@ impl Table for Slots {
                 each(self.tag.value(tag));
             }
         }
+    }
+
+    #[inline(always)]
+    fn unite_row(&self, row: &Row) -> [u16; ROW] {
+        // All lanes that hold the key, those of all groups on top of one another.
+        let mut copies = [0; ROW];
+        for (from, &group) in self.groups() {
+            for (places, side) in [(&row.first, Side::First), (&row.second, Side::Second)] {
+                let lanes = self.load_row(&places.map(|place| place * self.stride + from));
+                for i in 0..ROW {
+                    let differ = (lanes[i] ^ group.sought(row.fingerprint[i], side)) & self.keys;
+                    copies[i] |= lanes[i] & self.zero_lanes(&group, differ);
+                }
+            }
+        }
+        let mut unions = [0; ROW];
+        for lane in 0..self.group_bits / self.tag.bits {
+            for (union, copies) in unions.iter_mut().zip(&copies) {
+                *union |= self.tag.value(Tag(copies >> (lane * self.tag.bits) & self.tag_mask));
+            }
+        }
+        unions
     }
 
     fn update(&mut self, entry: Entry, value: u16) -> bool {

@@ -544,6 +544,35 @@ impl Table for SortedBuckets {
         self.of_key(entry).for_each(|tag| each(self.tag.value(tag)));
     }
 
+    #[inline(always)]
+    fn unite_row(&self, row: &Row) -> [u16; ROW] {
+        // All tags of the key, on top of one another.
+        let mut copies = [0; ROW];
+        for (places, side) in [(&row.first, Side::First), (&row.second, Side::Second)] {
+            let bits = places.map(|place| place * self.width);
+            if let Search::Tags = self.search {
+                for (i, copies) in copies.iter_mut().enumerate() {
+                    let tags = self.of_key(row.get(i).with(side, 0));
+                    *copies = tags.fold(*copies, |copies, tag| copies | tag.0);
+                }
+                continue;
+            }
+            let uppers = self.words.load_row(&bits).map(decode);
+            for (from, shift) in self.groups() {
+                let rests = self.words.load_row(&bits.map(|bit| bit + from));
+                for lane in 0..self.group {
+                    for (i, copies) in copies.iter_mut().enumerate() {
+                        let upper = uppers[i] >> (shift + 4 * lane) & 15;
+                        let tag = upper << self.rest | rests[i] >> (lane * self.rest) & self.rest_mask;
+                        let sought = self.tag.tag(Fingerprint(row.fingerprint[i]), side, 0, 0);
+                        *copies |= if self.tag.same_key(Tag(tag), sought) { tag } else { 0 };
+                    }
+                }
+            }
+        }
+        copies.map(|copies| self.tag.value(Tag(copies)))
+    }
+
     fn update(&mut self, entry: Entry, value: u16) -> bool {
         self.replace(entry.place, self.tag(entry), self.tag(Entry { value, ..entry }))
     }

@@ -142,6 +142,9 @@ pub trait Table: Clone + Send + Sync + core::fmt::Debug + 'static {
     /// Calls `each` with the value of every copy of an entry in its place.
     fn values(&self, entry: Entry, each: impl FnMut(u16));
 
+    /// Returns the bits of the values of all copies of each key of a row, together. No branch depends on what is found.
+    fn unite_row(&self, row: &Row) -> [u16; ROW];
+
     /// Changes the value of one copy of an entry with its value; returns `false` if there is none.
     fn update(&mut self, entry: Entry, value: u16) -> bool;
 

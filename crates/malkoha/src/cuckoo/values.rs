@@ -105,10 +105,12 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         for entry in homes.both(0) {
             self.table.values(entry, |value| union |= value);
         }
-        if self.stash.is_empty() {
-            return union;
-        }
-        self.stash.values(self.name(homes), homes.fingerprint).fold(union, |union, value| union | value)
+        if self.stash.is_empty() { union } else { union | self.union_in_stash(homes) }
+    }
+
+    /// The same for the copies in the stash.
+    pub(super) fn union_in_stash(&self, homes: Homes) -> u16 {
+        self.stash.values(self.name(homes), homes.fingerprint).fold(0, |union, value| union | value)
     }
 
     /// Changes the value of one stored copy of a key from `old` to `new`. Returns `false`, and changes nothing, if

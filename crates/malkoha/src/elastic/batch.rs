@@ -64,6 +64,20 @@ impl Work for Compare<'_, '_> {
 }
 
 impl Elastic {
+    /// Writes the bits of the values of all entries that match each key, together; the slices have equal lengths.
+    pub(super) fn unite_rows(&self, keys: Keys, unions: &mut [u16]) {
+        let mut hashes = [KeyHash::from_raw(0); ROW];
+        for (i, unions) in unions.chunks_mut(ROW).enumerate() {
+            let count = keys.row(i, self.cpu, &mut hashes);
+            for hash in &hashes[..count] {
+                self.region(*hash).approach(*hash).prefetch();
+            }
+            for (hash, union) in hashes.iter().zip(unions) {
+                *union = self.region(*hash).union(*hash);
+            }
+        }
+    }
+
     /// Looks up every key; the slices have equal lengths.
     pub(super) fn look_up(&self, keys: Keys, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");

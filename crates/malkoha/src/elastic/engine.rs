@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use crate::engine::rows::Keys;
 use crate::engine::{
     Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
-    for_each_ahead, unions_ahead,
+    for_each_ahead,
 };
 use crate::error::{Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
@@ -141,8 +141,8 @@ impl CuckooEngine for Elastic {
         self.store(hash, value).map(|()| Inserted::Stored)
     }
 
-    fn unions(&self, hashes: &[KeyHash], unions: &mut [u16]) {
-        unions_ahead(self, hashes, unions, |elastic, hash| elastic.region(hash).union(hash));
+    fn unions(&self, keys: Keys, unions: &mut [u16]) {
+        self.unite_rows(keys, unions);
     }
 
     fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> bool {

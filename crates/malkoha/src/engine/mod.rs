@@ -38,6 +38,7 @@ use crate::error::{Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 use atomic_bits::AtomicBits;
 use reader::{Blind, Front, Reader};
+use rows::Keys;
 
 /// The outcome of storing a key that should be stored only once.
 ///
@@ -157,7 +158,7 @@ pub(crate) trait CuckooEngine: Engine {
     /// Stores a key with a value or, if a copy already looks like it, adds the bits of the value to those of that copy.
     fn or_value(&mut self, hash: KeyHash, value: u16) -> Result<Inserted, Full>;
     /// The bits of the values of all copies that look like each key, together; the slices have equal lengths.
-    fn unions(&self, hashes: &[KeyHash], unions: &mut [u16]);
+    fn unions(&self, keys: Keys, unions: &mut [u16]);
     /// Changes the value of one copy of a key from `old` to `new`; returns whether there was one.
     fn update_value(&mut self, hash: KeyHash, old: u16, new: u16) -> bool;
     /// Removes one copy of a key with this value; returns whether there was one.
@@ -209,23 +210,6 @@ pub(crate) trait BloomEngine: Engine {
 
 /// The number of keys whose memory is prefetched before the first of them is used.
 const AHEAD: usize = 32;
-
-/// Looks up the union of the values of every hash, while the memory of later ones is prefetched.
-pub(crate) fn unions_ahead<T: Engine>(
-    engine: &T,
-    hashes: &[KeyHash],
-    unions: &mut [u16],
-    union: impl Fn(&T, KeyHash) -> u16,
-) {
-    for (hashes, unions) in hashes.chunks(AHEAD).zip(unions.chunks_mut(AHEAD)) {
-        for hash in hashes {
-            engine.prefetch(*hash);
-        }
-        for (hash, found) in hashes.iter().zip(unions) {
-            *found = union(engine, *hash);
-        }
-    }
-}
 
 /// Calls `act` with every hash and its value in order, while the memory of later ones is prefetched. Values are 0 where
 /// there are none.

@@ -3,6 +3,7 @@
 use core::convert::Infallible;
 
 use super::{Body, Filter};
+use crate::engine::rows::Keys;
 use crate::engine::{Again, CuckooEngine, Inserted, Many, Values, for_each_ahead};
 use crate::error::{Error, Full, Refused};
 use crate::key::Key;
@@ -72,7 +73,7 @@ impl Filter {
     /// all of them are 0.
     pub fn union<K: Key + ?Sized>(&self, key: &K) -> Result<u16, Error> {
         let mut union = [0];
-        self.valued()?.unions(&[key.key_hash(&self.hasher)], &mut union);
+        self.valued()?.unions(Keys::Hashes(&[key.key_hash(&self.hasher)]), &mut union);
         Ok(union[0])
     }
 
@@ -84,9 +85,13 @@ impl Filter {
     pub fn union_slice_into<K: Key>(&self, keys: &[K], unions: &mut [u16]) -> Result<(), Error> {
         assert_eq!(keys.len(), unions.len(), "as many answers as keys");
         let (engine, mut done) = (self.valued()?, 0);
+        if let Some(numbers) = K::as_numbers(keys) {
+            engine.unions(Keys::Numbers(numbers, &self.hasher), unions);
+            return Ok(());
+        }
         let all: Result<(), Infallible> = Many::own((keys, &[]), &self.hasher, |keys| {
             keys.each_chunk(|hashes, _| {
-                engine.unions(hashes, &mut unions[done..done + hashes.len()]);
+                engine.unions(Keys::Hashes(hashes), &mut unions[done..done + hashes.len()]);
                 done += hashes.len();
                 Ok(())
             })

@@ -43,6 +43,7 @@ pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 
+use crate::engine::rows::Keys;
 use core::convert::Infallible;
 
 use super::{Body, Filter};
@@ -347,7 +348,7 @@ impl CuckooEngine for Chain {
         self.insert_unique(hash)
     }
 
-    fn unions(&self, _: &[KeyHash], unions: &mut [u16]) {
+    fn unions(&self, _: Keys, unions: &mut [u16]) {
         unions.fill(0);
     }
 
