@@ -93,7 +93,10 @@ impl Changing {
         let lock = place.lock()?;
         let filter = open(place.real())?;
         if !filter.labels().is_empty() {
-            bail!("{} has labels, and new keys would have none; build it again with --label", name(path));
+            bail!(
+                "{} has labels, which only `build` can give to keys; build it again with --label",
+                name(path)
+            );
         }
         Ok(Self { filter, place, lock })
     }

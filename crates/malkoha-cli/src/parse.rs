@@ -10,6 +10,7 @@ use crate::cli::Cli;
 use crate::cmd::Outcome;
 use crate::message::say;
 use crate::output::Output;
+use crate::width;
 
 /// Parses the arguments. If there is nothing to run, the answer has been given.
 pub(crate) fn arguments() -> Result<Result<Cli, Outcome>> {
@@ -34,6 +35,8 @@ pub(crate) fn arguments() -> Result<Result<Cli, Outcome>> {
     } else {
         said.replacen("error:", "malkoha:", 1)
     };
-    say(said.trim_end());
+    let width = width::of_errors().unwrap_or(usize::MAX);
+    let lines: Vec<_> = said.trim_end().lines().flat_map(|line| width::wrapped(line, width)).collect();
+    say(lines.join("\n"));
     Ok(Err(Outcome::Failed))
 }

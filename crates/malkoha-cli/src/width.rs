@@ -26,12 +26,23 @@ fn or_said(terminal: Option<(Width, Height)>) -> Option<usize> {
     terminal.map(|(width, _)| usize::from(width.0)).or_else(said).map(|width| width.max(LEAST))
 }
 
-/// Breaks text into lines of at most this many characters, between words.
+/// The columns of a word, which may have colours.
+fn columns(word: &str) -> usize {
+    let colours: usize = word
+        .split("\x1b[")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('m'))
+        .map(|(colour, _)| "\x1b[m".len() + colour.chars().count())
+        .sum();
+    word.chars().count() - colours
+}
+
+/// Breaks text into lines of at most this many columns, between words.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut room = 0;
     for word in text.split(' ') {
-        let length = word.chars().count();
+        let length = columns(word);
         match lines.last_mut() {
             Some(line) if length < room => {
                 *line += " ";
@@ -74,5 +85,8 @@ mod tests {
             );
         }
         assert_eq!(wrapped("", 10), [""]);
+        let coloured = "\x1b[1m\x1b[31mred\x1b[0m or not";
+        assert_eq!(wrapped(coloured, 6), ["\x1b[1m\x1b[31mred\x1b[0m or", "not"]);
+        assert_eq!(columns("\x1b[cut off"), 9);
     }
 }

@@ -174,6 +174,25 @@ fn reports_and_help_fit_the_terminal() {
     }
 }
 
+#[test]
+fn errors_in_arguments_fit_the_terminal() {
+    let scene = Scene::new("narrow-errors");
+    let all = [
+        "reads -a 0 f",
+        "dedup --jsonl t --normalize x",
+        "build --label a -o f",
+        "query --overlap 1",
+        "bild",
+    ];
+    for (args, columns) in all.into_iter().flat_map(|args| [60, 80].map(|columns| (args, columns))) {
+        let ran = scene.run_in_columns(columns, args);
+        assert_eq!(ran.code, Some(2), "{args}: {ran}");
+        let long = ran.err.lines().find(|line| line.chars().count() > columns);
+        assert_eq!(long, None, "{args} in {columns} columns");
+    }
+    assert!(scene.run_in_columns(60, "reads -a 0 f").err.lines().count() > 3, "it is longer than a line");
+}
+
 /// Text that is broken into lines here and once more by the terminal looks torn.
 #[test]
 fn help_is_wrapped_once() {

@@ -14,6 +14,7 @@ use crate::input::kmers::Rule;
 use crate::input::{self, Source};
 use crate::message::note;
 use crate::pipeline::{self, Worked};
+use crate::reads::classes::Class;
 use crate::report::{Audience, Report};
 use crate::tally::Tally;
 use crate::target::Target;
@@ -58,6 +59,7 @@ impl Labels {
     fn new(labels: &[Label]) -> Result<Self> {
         let mut all = Self::default();
         for Label { name, .. } in labels {
+            Class::check_label(name)?;
             let bit = all.names.iter().position(|known| known == name).unwrap_or_else(|| {
                 all.names.push(name.clone());
                 all.names.len() - 1

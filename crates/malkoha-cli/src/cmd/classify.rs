@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
 use crate::cli::ClassifyArgs;
@@ -23,6 +23,9 @@ pub(crate) fn run(args: &ClassifyArgs) -> Result<Outcome> {
     let labels = job.filter.labels();
     if labels.is_empty() {
         bail!("{} has no labels; build it with --label NAME=FILE", args.filter.display());
+    }
+    for label in labels {
+        Class::check_label(label).with_context(|| format!("cannot use {}", args.filter.display()))?;
     }
     let names = Class::names(labels);
     let plan = Plan::new(args, &names)?;

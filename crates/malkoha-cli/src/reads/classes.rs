@@ -1,5 +1,7 @@
 //! Where a read comes from, by the labels of its words: the classes and rules of xengsort, for any number of labels.
 
+use anyhow::{Result, bail};
+
 /// How many words a read has of each sort.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
@@ -25,6 +27,17 @@ pub(crate) enum Class {
 }
 
 impl Class {
+    /// The names of classes that are no labels.
+    const OTHERS: [&str; 4] = ["both", "several", "neither", "ambiguous"];
+
+    /// Refuses a label that cannot be told from another class.
+    pub(crate) fn check_label(label: &str) -> Result<()> {
+        if Self::OTHERS.contains(&label) {
+            bail!("{label} is the name of a class that `classify` has anyway; give the label another name");
+        }
+        Ok(())
+    }
+
     /// Returns the class with this number among those of so many labels: the labels, both, neither, ambiguous.
     pub(crate) fn number(self, labels: usize) -> usize {
         match self {
