@@ -5,6 +5,7 @@
     scripts/module bench batches            commands of 1,000 items beside one that does nothing
     scripts/module bench growth             latencies while a filter grows from 1,000 to 10 million items
     scripts/module bench beside             how long others wait while a large filter is merged, exported, compacted
+    scripts/module bench replica            how long clients of a replica wait while it repeats a large merge
     scripts/module bench memory             memory beside SET of the same items
     scripts/module bench large [ROW ...]    filters of 10^8 items: memory, save and load; only rows that begin so
 
@@ -181,6 +182,38 @@ def beside(name, program):
         server.remove()
 
 
+def replica(name, program):
+    """The longest that a client of a replica waits while the replica repeats a merge of two grown filters: without and with a
+    time to live, for which replicas merge in place."""
+    items, rows = int(os.environ.get("MALKOHA_ITEMS", "20000000")), []
+    server, follower = Server(program, "--repl-diskless-sync-delay", "0"), Server(program)
+    try:
+        call, copy = server.client(), follower.client()
+        for key, first in (("a", 0), ("b", items)):
+            call("MK.RESERVE", key, 0.001)
+            for begin in range(first, first + items, 10_000):
+                call("MK.ADD", key, *range(begin, begin + 10_000))
+        copy("REPLICAOF", "127.0.0.1", server.port)
+        while b"master_link_status:up" not in copy("INFO", "replication"):
+            time.sleep(0.05)
+        for label, key in (("MK.MERGE", "both"), ("MK.MERGE, a key expires", "again")):
+            if key == "again":
+                call("EXPIRE", "a", 1_000_000)
+            assert call("MK.MERGE", key, "a", "b") == "OK"
+            longest, begin, last, there = 0.0, time.monotonic(), time.monotonic(), 0
+            while not there:
+                there = copy("EXISTS", key)
+                now = time.monotonic()
+                longest, last = max(longest, now - last), now
+            rows.append([label, f"{1000 * (last - begin):.0f}", f"{1000 * longest:.1f}"])
+        size = call("MEMORY", "USAGE", "both") / 1e6
+        table(f"{name}: merged filters of {size:.0f} MB, milliseconds until the replica has it, and the longest that its client waits",
+              ["command", "ms", "longest wait, ms"], rows)
+    finally:
+        follower.remove()
+        server.remove()
+
+
 def used(server):
     text = server.client()("INFO", "memory").decode()
     return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
@@ -259,7 +292,8 @@ def large(name, program):
 
 def main():
     chosen = sys.argv[1] if len(sys.argv) > 1 else "small"
-    parts = {"commands": commands, "batches": batches, "growth": growth, "beside": beside, "memory": memory, "large": large}
+    parts = {"commands": commands, "batches": batches, "growth": growth, "beside": beside, "replica": replica,
+             "memory": memory, "large": large}
     small = ["commands", "batches"]
     for part in [chosen] if chosen in parts else small:
         for name, program in sorted(binaries().items()):

@@ -303,6 +303,123 @@ def test_replicas_and_files_get_the_outcome(start):
     assert {name: call("DUMP", name) for name in call("KEYS", "*")} == dumps
 
 
+def test_clients_that_the_server_does_not_let_wait(slow, call):
+    """Valkey lets no client wait that is subscribed to a channel: then the work is done in place."""
+    client = slow.client(protocol=3)
+    assert client("SUBSCRIBE", "news")[0] == b"subscribe"
+    client.send("MK.MERGE", "d", "a", "b")
+    time.sleep(0.1)
+    release(call)
+    assert client.read() == "OK" and found(call, "d", 0, 300) == 300
+
+
+def links_wait(call):
+    """Whether the server lets a module block the link to its master: Valkey does not, from 8.1.1 on."""
+    return b"server_name:valkey" not in call("INFO", "server")
+
+
+@pytest.fixture
+def followed(start):
+    """A master with three filters, and a replica on which all work takes until it is released."""
+    master, replica = start("--repl-diskless-sync-delay", "0"), start("--appendonly", "yes")
+    call = master.client()
+    fill(call)
+    copy = follow(master, replica)
+    if not links_wait(copy):
+        pytest.skip("this server lets no module block the link to its master")
+    call("MK.BESIDE", 0), copy("MK.BESIDE", 20_000)
+    return master, replica
+
+
+def test_replicas_serve_others_meanwhile(start, followed):
+    master, replica = followed
+    third, call, copy = start(), master.client(), replica.client()
+    copy("CONFIG", "SET", "repl-diskless-sync-delay", 0)
+    copy_of_copy, before = follow(replica, third), beside(copy)
+    assert call("MK.MERGE", "d", "a", "b") == "OK" and call("SET", "x", "y") == "OK" and call("MK.ADD", "a", "new") == [1]
+    until_waiting(copy)
+    assert found(copy, "d", 0, 300) == 100 and copy("GET", "x") is None, "what follows waits in its order"
+    assert copy("DUMP", "a") and copy("CONFIG", "SET", "maxmemory", 0) == "OK"
+    release(copy)
+    assert call("WAIT", 1, 60_000) == 1
+    assert found(copy, "d", 0, 300) == 300 and copy("GET", "x") == b"y" and beside(copy) == before + 1
+    copy("MK.BESIDE", 20_000)
+    call("CONFIG", "SET", "repl-ping-replica-period", 3600)
+    assert call("CF.COMPACT", "d") == "OK"
+    until_waiting(copy)
+    release(copy)
+    # The server itself sends nothing for an hour: the module does not leave it at the command that has waited.
+    in_step(call, copy)
+    in_step(call, copy_of_copy)
+    dumps = {name: call("DUMP", name) for name in call("KEYS", "*")}
+    for other in (copy, copy_of_copy):
+        assert {name: other("DUMP", name) for name in other("KEYS", "*")} == dumps
+    assert call("MULTI") == "OK" and call("MK.MERGE", "d", "a", "b") and call("SET", "x", "z")
+    assert call("EXEC") == ["OK", "OK"]
+    in_step(call, copy)
+    assert beside(copy) == before + 2, "transactions do not wait"
+    dumps = {name: call("DUMP", name) for name in call("KEYS", "*")}
+    third.stop()
+    replica.stop()
+    replica.options += ["--replicaof", "no one"]
+    copy = replica.start().client()
+    assert {name: copy("DUMP", name) for name in copy("KEYS", "*")} == dumps, "from its own append-only file"
+
+
+def test_replicas_do_it_in_place_if_a_key_expires(followed):
+    """The worker would not find what the master has not deleted yet."""
+    master, replica = followed
+    call, copy = master.client(), replica.client()
+    before = beside(copy)
+    call("PEXPIRE", "b", 100_000_000)
+    assert call("MK.MERGE", "d", "a", "b") == "OK"
+    in_step(call, copy)
+    assert found(copy, "d", 0, 300) == 300 and beside(copy) == before
+    assert copy("DUMP", "d") == call("DUMP", "d")
+
+
+def test_what_a_replica_exports_may_change(followed):
+    """Its own clients lend filters too. What the master sends waits for that."""
+    master, replica = followed
+    call, copy, client = master.client(), replica.client(), replica.client()
+    client.send("MK.EXPORT", "a", 0)
+    until_waiting(copy)
+    assert call("MK.ADD", "a", "new") == [1]
+    until_waiting(copy, 2)
+    release(copy)
+    total, data = client.read()
+    assert total == len(data)
+    assert call("SET", "x", "y") == "OK"
+    in_step(call, copy)
+    assert copy("DUMP", "a") == call("DUMP", "a")
+
+
+@pytest.mark.parametrize("promoted", [False, True])
+def test_a_replica_that_loses_its_master_meanwhile(followed, promoted):
+    master, replica = followed
+    call, copy = master.client(), replica.client()
+    before = copy("DUMP", "d")
+    assert call("MK.MERGE", "d", "a", "b") == "OK" and call("SET", "x", "y") == "OK"
+    until_waiting(copy)
+    if promoted:
+        assert copy("REPLICAOF", "NO", "ONE") == "OK"
+        release(copy)
+        time.sleep(0.1)
+        assert copy("DUMP", "d") == before and copy("GET", "x") is None, "it was not received"
+        assert copy("MK.MERGE", "d", "a", "b") == "OK" and found(copy, "d", 0, 300) == 300
+        return
+    assert copy("CLIENT", "KILL", "TYPE", "master") == 1
+    release(copy)
+    deadline = time.monotonic() + 60
+    while copy("GET", "x") != b"y":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    in_step(call, copy)
+    for name in ("a", "b", "d"):
+        assert copy("DUMP", name) == call("DUMP", name)
+    assert call("MK.COUNT", "d", 5) == copy("MK.COUNT", "d", 5) == [1], "once"
+
+
 def test_a_server_that_becomes_a_replica(start):
     master, server = start(), start()
     call = server.client()

@@ -47,11 +47,13 @@ def serve(call, name, data):
     elif b"kmers" in facts[b"key format"]:
         assert call("MK.EXISTS", "f", "x").startswith("ERR the keys of this filter are DNA words")
     elif b"minimizers" in facts[b"key format"]:
-        assert call("MK.EXISTS", "f", "x").startswith("ERR the keys of this filter have a format that this version")
+        assert call("MK.EXISTS", "f", "x").startswith("ERR the keys of this filter are minimizers")
     elif not is_window:
         texts = [f"key {number}" for number in range(20)]
         assert call("MK.EXISTS", "f", *texts) == [1] * 20, name
         assert call("CF.MEXISTS", "f", *texts) == [1] * 20, name
+    labels = facts.get(b"labels of value bits", [])
+    assert (len(labels) > 0) == ("labels" in name) and all(label in data for label in labels), name
     total, written = call("MK.EXPORT", "f", 0)
     assert total == len(data) and written == data, name
     dump = call("DUMP", "f")
@@ -85,3 +87,26 @@ def test_files_of_the_program(call, version):
         assert len(words) > 3 and call("MK.EXISTS", f"kmers-{k}", *words) == [1] * len(words)
         other_strand = [word[::-1].translate(str.maketrans("ACGTacgt", "TGCAtgca")) for word in words]
         assert call("MK.EXISTS", f"kmers-{k}", *other_strand) == [1] * len(words)
+
+
+@pytest.mark.parametrize("k, w", [(5, 4), (31, 3)])
+def test_minimizers(call, k, w):
+    """Files of `malkoha build --kmer K --minimizers W` of the same sequences: items are whole windows."""
+    path = pathlib.Path(__file__).parent / "golden" / f"minimizers-{k}-{w}.malkoha"
+    assert upload(call, "f", path.read_bytes()) == "OK"
+    lines = (PROGRAM / "words.fa").read_text().split("\n")
+    sequences = "".join(line if not line.startswith(">") else "\n" for line in lines).split("\n")
+    letters = k + w - 1
+    windows = {sequence[at:at + letters] for sequence in sequences for at in range(len(sequence) - letters + 1)}
+    windows = [window for window in windows if set(window.upper()) <= set("ACGT")]
+    assert len(windows) > 20 and call("MK.EXISTS", "f", *windows) == [1] * len(windows)
+    other_strand = [window[::-1].translate(str.maketrans("ACGTacgt", "TGCAtgca")) for window in windows]
+    assert call("CF.MEXISTS", "f", *other_strand) == [1] * len(windows)
+    if k == 31:
+        others = [window[::-1] for window in windows]
+        assert sum(call("MK.EXISTS", "f", *others)) < 3
+    assert call("MK.EXISTS", "f", windows[0][1:]) == (
+        f"ERR the keys of this filter are minimizers: items must be windows of {w} DNA words of {k} letters, "
+        f"so {letters} letters of ACGT")
+    new = "ACCA" * 20
+    assert call("MK.ADD", "f", new[:letters]) == [1] and call("MK.EXISTS", "f", new[:letters]) == [1]

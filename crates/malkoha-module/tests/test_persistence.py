@@ -120,12 +120,14 @@ def follow(master, replica):
 
 
 def in_step(master, replica):
-    while True:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         texts = [call("INFO", "replication").decode() for call in (master, replica)]
         offsets = [next(line for line in text.splitlines() if line.startswith("master_repl_offset")) for text in texts]
         if offsets[0] == offsets[1]:
             return
         time.sleep(0.02)
+    raise AssertionError("the replica does not catch up")
 
 
 def test_a_replica_agrees_byte_for_byte(start):
@@ -238,6 +240,39 @@ def test_memory_of_large_filters_is_counted(start):
     time.sleep(0.5)  # what was replaced is freed by another thread
     told, counted = untidy - call("MEMORY", "USAGE", "grown"), empty - used_memory(call)
     assert call("MEMORY", "USAGE", "grown") < before / 10 and abs(told - counted) < 100_000, (told, counted)
+
+
+def lazily_freed(call):
+    lines = call("INFO", "memory").decode().splitlines()
+    return int(next(line for line in lines if line.startswith("lazyfreed_objects:")).split(":")[1])
+
+
+def test_memory_of_restored_filters_is_counted(start):
+    """Also of those that came in many pieces. UNLINK frees them on another thread."""
+    server = start()
+    call = server.client()
+    for key, reserve in (("fixed", [0.001, "CAPACITY", 8_000_000, "FIXED"]), ("grown", [0.001]),
+                         ("window", [0.001, "WINDOW", "KEYS", 2_000_000])):
+        call("MK.RESERVE", key, *reserve)
+        for at in range(0, 200_000, 10_000):
+            call("MK.ADD", key, *range(at, at + 10_000))
+        empty, other = used_memory(call), server.client()
+        dump = other("DUMP", key)
+        assert other("RESTORE", "again", 0, dump) == "OK" and other("DUMP", "again") == dump
+        other.close()
+        server.clients.remove(other)
+        deadline = time.monotonic() + 30
+        while True:  # until the buffers of that client are freed
+            told, counted = call("MEMORY", "USAGE", "again"), used_memory(call) - empty
+            if abs(told - counted) < 0.005 * counted + 100_000:
+                break
+            assert time.monotonic() < deadline, (key, told, counted)
+            time.sleep(0.05)
+        before = lazily_freed(call)
+        assert told > 300_000 and call("UNLINK", "again") == 1
+        while lazily_freed(call) == before:
+            assert time.monotonic() < deadline, key
+            time.sleep(0.05)
 
 
 def test_a_memory_limit_stops_growth(start):

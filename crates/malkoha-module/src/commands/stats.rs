@@ -32,6 +32,10 @@ pub(super) fn engine(filter: &EngineValue) -> Result<Vec<(&'static str, Reply)>,
             facts.push(("kind", text(geometry.kind().to_string())));
             facts.push(("planned items", geometry.keys().into()));
             facts.push(("value bits", u64::from(geometry.value_bits()).into()));
+            if !filter.labels().is_empty() {
+                let labels = filter.labels().iter().map(|label| text(label.clone())).collect();
+                facts.push(("labels of value bits", Reply::Array(labels)));
+            }
             facts.push(("key format", text(geometry.key_format().to_string())));
             facts.push(("seed", text(geometry.seed().to_string())));
         }

@@ -55,6 +55,8 @@ pub type SetText =
     unsafe extern "C" fn(*const c_char, *mut RawString, *mut c_void, *mut *mut RawString) -> c_int;
 /// Frees what belongs to a blocked client; unused.
 pub type FreeData = unsafe extern "C" fn(*mut RawContext, *mut c_void);
+/// What the server calls when a blocked client is gone.
+pub type DisconnectFn = unsafe extern "C" fn(*mut RawContext, *mut RawBlocked);
 /// Applies several settings at once; unused.
 pub type ApplyFn = unsafe extern "C" fn(*mut RawContext, *mut c_void, *mut *mut RawString) -> c_int;
 
@@ -81,6 +83,8 @@ pub mod flags {
     pub const LUA: c_int = 1;
     /// The command is part of a transaction.
     pub const MULTI: c_int = 1 << 1;
+    /// The server is a replica.
+    pub const REPLICA: c_int = 1 << 3;
     /// The server is a replica that clients do not write to.
     pub const READ_ONLY: c_int = 1 << 4;
     /// The server is a node of a cluster.
@@ -95,6 +99,8 @@ pub mod flags {
     pub const RESP3: c_int = 1 << 22;
 }
 
+/// The time to live of a key that has none.
+pub const NO_EXPIRE: c_longlong = -1;
 /// The type of a key that does not exist.
 pub const KEY_TYPE_EMPTY: c_int = 0;
 /// Keyspace events of commands that belong to no type of the server.
@@ -407,6 +413,10 @@ api! {
     hold_string = c"RedisModule_HoldString": fn(Context, *mut RawString) -> *mut RawString;
     block_client = c"RedisModule_BlockClient":
         fn(Context, Option<CommandFn>, Option<CommandFn>, Option<FreeData>, c_longlong) -> *mut RawBlocked;
+    set_disconnect_callback = c"RedisModule_SetDisconnectCallback": fn(*mut RawBlocked, DisconnectFn);
+    get_command_keys = c"RedisModule_GetCommandKeys":
+        fn(Context, *mut *mut RawString, c_int, *mut c_int) -> *mut c_int;
+    get_expire = c"RedisModule_GetExpire": fn(*mut RawKey) -> c_longlong;
     unblock_client = c"RedisModule_UnblockClient": fn(*mut RawBlocked, *mut c_void) -> c_int;
     get_thread_safe_context = c"RedisModule_GetThreadSafeContext": fn(*mut RawBlocked) -> Context;
     free_thread_safe_context = c"RedisModule_FreeThreadSafeContext": fn(Context);

@@ -16,8 +16,12 @@
 //! removed or replaced, the command runs again, with what is there then. So it takes effect at one moment, when its
 //! outcome is put and replicated, and replicas that repeat it at that place get the same bytes.
 //!
-//! Where nobody can wait, in transactions and scripts, and where commands are repeated, on replicas and from files,
-//! all work is done in place. A command of a transaction that changes a lent value waits until it has been read; the
+//! On a replica, the client that waits is the link to the master. So what the master sends meanwhile waits in its
+//! order, and clients of the replica are served. If the link is lost, the command is void: nothing that came by this
+//! link counts as received, and the replica asks for all data again.
+//!
+//! Where nobody can wait, in transactions and scripts, and while files are loaded, all work is done in place. So do
+//! replicas if a key has a time to live (`Call::can_wait`). A command of a transaction that changes a lent value waits until it has been read; the
 //! command that has read it runs again.
 #![expect(unsafe_code, reason = "a thread that calls the server's functions")]
 
@@ -26,8 +30,7 @@ use core::ptr::{self, NonNull};
 use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
-#[cfg(feature = "testing")]
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -87,10 +90,39 @@ struct Waiting {
     flags: c_int,
     /// The position of the key that it has to wait for.
     key: usize,
+    /// The link to the master by which it came, if it did.
+    link: Link,
 }
 
 // SAFETY: the server lets other threads use blocked clients, and the strings are used under its lock, or only read.
 unsafe impl Send for Waiting {}
+
+/// How often a link to a master was lost while a command that had come by it waited.
+static LOST_LINKS: AtomicU64 = AtomicU64::new(0);
+
+/// The link to the master, of which there is one at a time.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
+    /// How many were lost before.
+    lost: u64,
+}
+
+impl Link {
+    /// The link that there is now, as far as this server has one.
+    fn current() -> Self {
+        Self { lost: LOST_LINKS.load(Ordering::Relaxed) }
+    }
+
+    /// Whether it was lost while a command that had come by it waited. Links are lost only under the server's lock, so
+    /// whoever has that lock sees it.
+    pub(super) fn is_lost(self) -> bool {
+        LOST_LINKS.load(Ordering::Relaxed) != self.lost
+    }
+}
+
+unsafe extern "C" fn lose_link(_: *mut RawContext, _: *mut RawBlocked) {
+    LOST_LINKS.fetch_add(1, Ordering::Relaxed);
+}
 
 /// Where waiting commands go; `None` if there is no thread to be had.
 fn worker() -> Option<&'static Sender<Waiting>> {
@@ -103,13 +135,16 @@ fn worker() -> Option<&'static Sender<Waiting>> {
     WORKER.get_or_init(start).as_ref()
 }
 
-/// Whether commands of a client with such a context can wait.
+/// Whether commands of a client with such a context can wait. Of those that are repeated only what a replica gets from
+/// its master: not what a master gets with a slot that moves to it.
 pub(super) fn can_wait(flags: c_int) -> bool {
-    use api::flags::{DENY_BLOCKING, LOADING, LUA, MULTI, REPLICATED};
-    flags & (DENY_BLOCKING | LOADING | LUA | MULTI | REPLICATED) == 0 && worker().is_some()
+    use api::flags::{DENY_BLOCKING, LOADING, LUA, MULTI, REPLICA, REPLICATED};
+    let is_sound = flags & REPLICATED == 0 || flags & REPLICA != 0;
+    flags & (DENY_BLOCKING | LOADING | LUA | MULTI) == 0 && is_sound && worker().is_some()
 }
 
-/// Blocks the client and hands its command to the worker.
+/// Blocks the client and hands its command to the worker. `false` if the server does not let this client wait: Valkey
+/// says so of clients that are subscribed to channels, and of the link to a master.
 ///
 /// # Safety
 ///
@@ -120,19 +155,24 @@ pub(super) unsafe fn defer(
     command: Command,
     flags: c_int,
     key: usize,
-) {
+) -> bool {
     let api = api();
     // SAFETY: the context is that of the call in progress. There is nothing to call back: the worker answers.
     let client = unsafe { (api.block_client)(context, None, None, None, 0) };
-    let client = NonNull::new(client).expect("clients that can wait are blocked");
+    let Some(client) = NonNull::new(client) else { return false };
+    if flags & api::flags::REPLICATED != 0 {
+        // SAFETY: the client was just blocked.
+        unsafe { (api.set_disconnect_callback)(client.as_ptr(), lose_link) };
+    }
     let hold = |string: &NonNull<RawString>| {
         // SAFETY: the string is an argument of the call in progress; without a context it is ours to free.
         let held = unsafe { (api.hold_string)(ptr::null_mut(), string.as_ptr()) };
         NonNull::new(held).expect("the server returns the string, or a copy")
     };
     let strings = arguments.strings().iter().map(hold).collect();
-    let waiting = Waiting { client, strings, command, flags, key };
+    let waiting = Waiting { client, strings, command, flags, key, link: Link::current() };
     worker().expect("seen by `can_wait`").send(waiting).expect("the worker never ends");
+    true
 }
 
 /// Runs waiting commands, one after the other.
@@ -142,33 +182,54 @@ fn serve(commands: &Receiver<Waiting>) {
         // SAFETY: the client is blocked, and so its context can be had.
         let context = unsafe { (api.get_thread_safe_context)(waiting.client.as_ptr()) };
         // SAFETY: the context is valid, and this thread does not have the lock.
-        unsafe { lock(api, context) };
+        unsafe { lock(api, context, waiting.flags & api::flags::REPLICATED != 0) };
         // SAFETY: the context is valid, and this thread has the lock.
-        let garbage = unsafe { run(api, context, &waiting) };
+        let (has_replicated, garbage) = unsafe { run(api, context, &waiting) };
         // SAFETY: as above, and the context is not used any more after its lock was given back.
         unsafe { (api.thread_safe_context_unlock)(context) };
         // SAFETY: as above.
         unsafe { (api.free_thread_safe_context)(context) };
         // SAFETY: the client is blocked, and not used any more here.
         unsafe { (api.unblock_client)(waiting.client.as_ptr(), ptr::null_mut()) };
+        if has_replicated {
+            ping_replicas(api);
+        }
         drop(garbage);
     }
 }
 
-/// Runs one command and answers its client. Returns what is to be freed without the server's lock.
+/// Sends replicas a command that does nothing. They count a command that has run beside them as received only when the
+/// next one is carried out, and those who wait for replicas should not have to wait for that.
+fn ping_replicas(api: &Api) {
+    // SAFETY: contexts that belong to no client can always be had.
+    let context = unsafe { (api.get_thread_safe_context)(ptr::null_mut()) };
+    // SAFETY: the context is valid, and this thread does not have the lock.
+    unsafe { lock(api, context, false) };
+    let (command, not_to_files) = (c"PING".as_ptr(), c"A".as_ptr());
+    // SAFETY: the format has no arguments.
+    unsafe { (api.replicate)(context, command, not_to_files) };
+    // SAFETY: this thread has the lock.
+    unsafe { (api.thread_safe_context_unlock)(context) };
+    // SAFETY: made above, and not used any more.
+    unsafe { (api.free_thread_safe_context)(context) };
+}
+
+/// Runs one command and answers its client. Returns whether anything was sent to replicas, and what is to be freed
+/// without the server's lock.
 ///
 /// # Safety
 ///
 /// `context` must be that of the blocked client, and this thread must have the server's lock.
-unsafe fn run(api: &'static Api, context: *mut RawContext, waiting: &Waiting) -> Vec<Box<dyn Send>> {
+unsafe fn run(api: &'static Api, context: *mut RawContext, waiting: &Waiting) -> (bool, Vec<Box<dyn Send>>) {
     // SAFETY: the strings are held until the end of this function.
     let arguments = unsafe { Arguments::held(&waiting.strings) };
     // SAFETY: the context is valid until the end of this function.
-    let mut call = unsafe { Call::beside_server(api, context, waiting.flags, &waiting.strings) };
+    let mut call =
+        unsafe { Call::beside_server(api, context, waiting.flags, &waiting.strings, waiting.link) };
     metrics::BESIDE.add(1);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         loop {
-            call.must_have_slot(&arguments, waiting.key)?;
+            call.must_be_current(&arguments, waiting.key)?;
             match (waiting.command)(&mut call, arguments) {
                 Err(Refusal::Wait(_)) => {}
                 outcome => break outcome,
@@ -181,17 +242,17 @@ unsafe fn run(api: &'static Api, context: *mut RawContext, waiting: &Waiting) ->
         // SAFETY: held by `defer`, and not used any more.
         unsafe { (api.free_string)(ptr::null_mut(), string.as_ptr()) };
     }
-    call.into_garbage()
+    (call.has_replicated(), call.into_garbage())
 }
 
 /// Takes the server's lock. The server gives it back for some microseconds at a time if it is busy, which is not
 /// enough for a thread to wake up, so the first attempts do not sleep. While the server is handing over to a replica,
-/// nothing may be written; then this waits.
+/// nothing may be written but what its own master sends; then this waits.
 ///
 /// # Safety
 ///
 /// `context` must be valid, and this thread must not have the lock.
-unsafe fn lock(api: &Api, context: *mut RawContext) {
+unsafe fn lock(api: &Api, context: *mut RawContext, is_repeated: bool) {
     const EAGER: u32 = 100_000;
     loop {
         // SAFETY: as the caller promises.
@@ -208,8 +269,8 @@ unsafe fn lock(api: &Api, context: *mut RawContext) {
             unsafe { (api.thread_safe_context_lock)(context) };
         }
         // SAFETY: no obligations; this thread has the lock.
-        let handing_over = api.avoid_replica_traffic.is_some_and(|avoid| unsafe { avoid() } != 0);
-        if !handing_over {
+        let is_paused = api.avoid_replica_traffic.is_some_and(|avoid| unsafe { avoid() } != 0);
+        if is_repeated || !is_paused {
             return;
         }
         // SAFETY: this thread has the lock.
@@ -220,9 +281,9 @@ unsafe fn lock(api: &Api, context: *mut RawContext) {
 
 impl Call {
     /// Whether work with so many bytes is to be done beside the server.
-    fn goes_beside(&self, bytes: usize) -> bool {
+    fn goes_beside(&self, arguments: &Arguments<'_>, bytes: usize) -> bool {
         is_large(bytes)
-            && self.attempts().map_or_else(|| self.can_wait(), |attempts| attempts < MOST_ATTEMPTS)
+            && self.attempts().map_or_else(|| self.can_wait(arguments), |attempts| attempts < MOST_ATTEMPTS)
     }
 
     /// Does work that only reads the values at these keys, in as much time as so many bytes take. Keys that are missing
@@ -237,7 +298,7 @@ impl Call {
         bytes: usize,
         work: impl FnOnce(&[&T]) -> R,
     ) -> Result<R, Refusal> {
-        let goes_beside = self.goes_beside(bytes);
+        let goes_beside = self.goes_beside(arguments, bytes);
         if goes_beside && self.attempts().is_none() {
             return Err(Refusal::Wait(keys[0]));
         }
@@ -281,7 +342,7 @@ impl Call {
         unsafe { (self.api().thread_safe_context_unlock)(self.context()) };
         let result = work();
         // SAFETY: the context is valid, and the lock was given back above.
-        unsafe { lock(self.api(), self.context()) };
+        unsafe { lock(self.api(), self.context(), self.is_repeated()) };
         result
     }
 
@@ -294,7 +355,7 @@ impl Call {
         bytes: usize,
         change: impl FnOnce(&mut T) -> Result<R, Refusal>,
     ) -> Result<R, Refusal> {
-        if !self.goes_beside(bytes) {
+        if !self.goes_beside(arguments, bytes) {
             return change(self.write(arguments, key)?.value_mut().ok_or(Refusal::WRONG_TYPE)?);
         }
         let (changed, result) = self.beside(arguments, &[key], bytes, |values: &[&T]| {

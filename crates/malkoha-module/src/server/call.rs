@@ -1,6 +1,7 @@
 //! One call of a command, by the server or by the worker.
 #![expect(unsafe_code, reason = "calls of the server's functions")]
 
+use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int};
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
@@ -9,6 +10,7 @@ use std::thread;
 
 use super::api::{self, Api, RawContext, RawString, api};
 use super::arguments::Arguments;
+use super::beside::Link;
 use super::key::{Key, KeyMut, Open};
 use super::reply::{self, Refusal, Reply};
 use super::{beside, loans};
@@ -22,6 +24,8 @@ pub struct Call {
     api: &'static Api,
     context: *mut RawContext,
     place: Place,
+    /// Whether anything was sent to replicas.
+    replicated: Cell<bool>,
     /// What is freed after the call.
     garbage: Vec<Box<dyn Send>>,
 }
@@ -30,6 +34,8 @@ pub struct Call {
 enum Place {
     /// The server.
     Server,
+    /// The server, all at once, for a client that it does not let wait.
+    AtOnce,
     /// The worker, for a client that waits.
     Beside(Beside),
 }
@@ -40,6 +46,8 @@ struct Beside {
     flags: c_int,
     /// The arguments of the command, which outlive the call.
     strings: NonNull<[NonNull<RawString>]>,
+    /// The link to the master by which it came, if it did.
+    link: Link,
     /// How often its work was in vain.
     attempts: u32,
 }
@@ -58,15 +66,18 @@ pub unsafe fn enter(
     let api = api();
     // SAFETY: the server passes that many strings, which are valid during the call.
     let arguments = unsafe { Arguments::new(strings, count) };
-    let mut call = Call { api, context, place: Place::Server, garbage: Vec::new() };
-    let outcome = catch_unwind(AssertUnwindSafe(|| command(&mut call, arguments)));
+    let mut call = Call::new(api, context, Place::Server);
+    let mut outcome = catch_unwind(AssertUnwindSafe(|| command(&mut call, arguments)));
     if let Ok(Err(Refusal::Wait(key))) = outcome {
         // SAFETY: the context is that of this call, and only commands that can wait say so.
-        unsafe { beside::defer(context, arguments, command, call.flags(), key) };
-    } else {
-        // SAFETY: the context is that of this call.
-        unsafe { answer(api, context, outcome) };
+        if unsafe { beside::defer(context, arguments, command, call.flags(), key) } {
+            return api::OK;
+        }
+        call.place = Place::AtOnce;
+        outcome = catch_unwind(AssertUnwindSafe(|| command(&mut call, arguments)));
     }
+    // SAFETY: the context is that of this call.
+    unsafe { answer(api, context, outcome) };
     api::OK
 }
 
@@ -98,6 +109,10 @@ const PANICKED: &CStr =
     c"ERR malkoha failed: this is a bug, please report it with the command and the server's log; the command was not replicated";
 
 impl Call {
+    fn new(api: &'static Api, context: *mut RawContext, place: Place) -> Self {
+        Self { api, context, place, replicated: Cell::new(false), garbage: Vec::new() }
+    }
+
     /// A call by the worker.
     ///
     /// # Safety
@@ -108,9 +123,10 @@ impl Call {
         context: *mut RawContext,
         flags: c_int,
         strings: &[NonNull<RawString>],
+        link: Link,
     ) -> Self {
-        let beside = Beside { flags, strings: NonNull::from(strings), attempts: 0 };
-        Self { api, context, place: Place::Beside(beside), garbage: Vec::new() }
+        let beside = Beside { flags, strings: NonNull::from(strings), link, attempts: 0 };
+        Self::new(api, context, Place::Beside(beside))
     }
 
     pub(super) fn api(&self) -> &'static Api {
@@ -124,7 +140,7 @@ impl Call {
     /// How often the work of this command was in vain; `None` if the server runs it.
     pub(super) fn attempts(&self) -> Option<u32> {
         match &self.place {
-            Place::Server => None,
+            Place::Server | Place::AtOnce => None,
             Place::Beside(beside) => Some(beside.attempts),
         }
     }
@@ -141,20 +157,57 @@ impl Call {
         self.garbage.push(value);
     }
 
+    /// Whether anything was sent to replicas.
+    pub(super) fn has_replicated(&self) -> bool {
+        self.replicated.get()
+    }
+
     /// What is to be freed.
     pub(super) fn into_garbage(self) -> Vec<Box<dyn Send>> {
         self.garbage
     }
 
     /// Whether the worker can run the command instead.
-    pub(super) fn can_wait(&self) -> bool {
-        matches!(self.place, Place::Server) && beside::can_wait(self.flags())
+    pub(super) fn can_wait(&self, arguments: &Arguments<'_>) -> bool {
+        matches!(self.place, Place::Server)
+            && beside::can_wait(self.flags())
+            && !(self.is_repeated() && self.any_key_expires(arguments))
     }
 
-    /// Fails if this server does not have a key's slot any more: the server has looked at that before it called the
+    /// Whether a key of the command has a time to live. On a replica, the command of the master finds such a key until
+    /// the master has deleted it, but the worker does not.
+    fn any_key_expires(&self, arguments: &Arguments<'_>) -> bool {
+        let strings = arguments.strings();
+        let (first, len) = (strings.as_ptr().cast_mut().cast(), c_int::try_from(strings.len()));
+        let mut count = 0;
+        // SAFETY: there are that many strings, which the server only reads, and `count` is written to.
+        let found =
+            unsafe { (self.api.get_command_keys)(self.context, first, len.unwrap_or(0), &raw mut count) };
+        if found.is_null() {
+            return false;
+        }
+        // SAFETY: the server returns that many positions.
+        let positions = unsafe { core::slice::from_raw_parts(found, usize::try_from(count).unwrap_or(0)) };
+        let expires = |position: &c_int| {
+            let key = self.open(arguments, usize::try_from(*position).unwrap_or(0), api::mode::READ);
+            key.expires()
+        };
+        let any = positions.iter().any(expires);
+        // SAFETY: the positions are ours, and not used any more.
+        unsafe { (self.api.free)(found.cast()) };
+        any
+    }
+
+    /// Fails if this server must not carry the command out any more: because it does not have a key's slot, or because
+    /// the link to the master that sent the command was lost. The server has looked at that before it called the
     /// command, but that may be long ago.
-    pub(super) fn must_have_slot(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
+    pub(super) fn must_be_current(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
         const MOVED: Refusal = Refusal::of("TRYAGAIN the slot was moved while the command waited");
+        const LOST: Refusal = Refusal::of("ERR the link to the master was lost while the command waited");
+        if self.is_repeated() {
+            let is_lost = matches!(&self.place, Place::Beside(beside) if beside.link.is_lost());
+            return if is_lost { Err(LOST) } else { Ok(()) };
+        }
         if self.current_flags() & api::flags::CLUSTER == 0 {
             return Ok(());
         }
@@ -170,13 +223,13 @@ impl Call {
         Ok(())
     }
 
-    /// Fails if this server is a replica now, or does not have the key's slot any more.
+    /// Fails if this server is a replica now, or must not carry the command out any more.
     fn must_be_writable(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
         const READ_ONLY: Refusal = Refusal::of("READONLY You can't write against a read only replica.");
-        if self.current_flags() & api::flags::READ_ONLY != 0 {
+        if !self.is_repeated() && self.current_flags() & api::flags::READ_ONLY != 0 {
             return Err(READ_ONLY);
         }
-        self.must_have_slot(arguments, index)
+        self.must_be_current(arguments, index)
     }
 
     /// Opens a key to read it.
@@ -192,7 +245,7 @@ impl Call {
         }
         let open = self.open(arguments, index, api::mode::READ_WRITE);
         if loans::is_lent(open.address()) {
-            if self.can_wait() {
+            if self.can_wait(arguments) {
                 return Err(Refusal::Wait(index));
             }
             loans::call_back();
@@ -222,7 +275,7 @@ impl Call {
     /// The flags of the context in which the client sent the command.
     fn flags(&self) -> c_int {
         match &self.place {
-            Place::Server => self.current_flags(),
+            Place::Server | Place::AtOnce => self.current_flags(),
             Place::Beside(beside) => beside.flags,
         }
     }
@@ -234,8 +287,9 @@ impl Call {
 
     /// Sends the command to replicas and the append-only file as it is.
     pub fn replicate(&self) {
+        self.replicated.set(true);
         match &self.place {
-            Place::Server => {
+            Place::Server | Place::AtOnce => {
                 // SAFETY: the context is that of the call in progress.
                 unsafe { (self.api.replicate_verbatim)(self.context) };
             }
@@ -266,6 +320,7 @@ impl Call {
     }
 
     fn replicate_strings(&self, command: &CStr, strings: &[NonNull<RawString>]) {
+        self.replicated.set(true);
         let (command, format) = (command.as_ptr(), c"v".as_ptr());
         // SAFETY: the format says a vector of strings and its length, and that is what follows.
         unsafe { (self.api.replicate)(self.context, command, format, strings.as_ptr(), strings.len()) };

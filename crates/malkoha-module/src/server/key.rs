@@ -22,6 +22,12 @@ impl Open {
         unsafe { (self.api.key_type)(self.raw) == api::KEY_TYPE_EMPTY }
     }
 
+    /// Whether the key has a time to live.
+    pub(super) fn expires(&self) -> bool {
+        // SAFETY: the key is open.
+        !self.raw.is_null() && unsafe { (self.api.get_expire)(self.raw) } != api::NO_EXPIRE
+    }
+
     /// The address of the value, if it is one of a module.
     pub(super) fn address(&self) -> *mut c_void {
         if self.raw.is_null() {

@@ -256,6 +256,26 @@ impl EngineValue {
         debug_assert!(written, "streams of the server keep their errors to themselves");
     }
 
+    /// The filter or window that bytes hold, which are freed while it is read. All of them are verified.
+    pub fn from_all(bytes: Pieces) -> Result<Self, Error> {
+        let length = bytes.len();
+        // The form of what they hold is among the first bytes.
+        let first = bytes.iter().next().unwrap_or_default();
+        let is_filter = !matches!(Filter::from_bytes(first), Err(Error::Form { .. }));
+        let freed = bytes.memory().cast_signed();
+        let mut value = Self::made(|| {
+            let mut from = bytes.into_read();
+            Ok::<_, Error>(if is_filter {
+                Body::Filter(Filter::read_sized(&mut from, length)?)
+            } else {
+                Body::Window(Generations::read_sized(&mut from, length)?)
+            })
+        })?;
+        // What was freed meanwhile was none of it.
+        value.allocated += freed;
+        Ok(value)
+    }
+
     /// The filter or window that bytes hold, in pieces and a last one. All of them are verified.
     pub fn from_pieces(pieces: &Pieces, last: &[u8]) -> Result<Self, Error> {
         let length = pieces.len() + last.len() as u64;

@@ -74,7 +74,7 @@ impl Value for EngineValue {
             bytes.append(&chunk).ok_or(Unreadable::from("there is no memory for the filter"))?;
         }
         match kind {
-            kind::WHOLE => Self::from_pieces(&bytes, &[]).map_err(|error| error.to_string().into()),
+            kind::WHOLE => Self::from_all(bytes).map_err(|error| error.to_string().into()),
             kind::PARTIAL => Ok(Self::partial(bytes, total)),
             _ => Err("a value of a type that a newer module has written".into()),
         }

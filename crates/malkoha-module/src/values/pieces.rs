@@ -1,6 +1,6 @@
 //! Bytes that come in chunks, and are never copied as a whole.
 
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 
 use super::transfer::CHUNK_BYTES;
 use crate::server::memory;
@@ -80,9 +80,33 @@ impl Pieces {
         memory::allocated_vec(&self.pieces) + self.pieces.iter().map(memory::allocated_vec).sum::<usize>()
     }
 
+    /// Reads all bytes, and frees every piece once it has been read.
+    pub fn into_read(self) -> impl Read {
+        Consuming { rest: self.pieces.into_iter(), piece: Cursor::new(Vec::new()) }
+    }
+
     /// Reads all bytes, followed by others.
     pub fn followed_by<'a>(&'a self, last: &'a [u8]) -> impl Read {
         Reading(self.iter().chain([last]).collect::<Vec<_>>().into_iter(), &[])
+    }
+}
+
+/// Reads pieces and frees them.
+struct Consuming {
+    rest: std::vec::IntoIter<Vec<u8>>,
+    piece: Cursor<Vec<u8>>,
+}
+
+impl Read for Consuming {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.piece.read(out)?;
+            if read > 0 || out.is_empty() {
+                return Ok(read);
+            }
+            let Some(next) = self.rest.next() else { return Ok(0) };
+            self.piece = Cursor::new(next);
+        }
     }
 }
 
@@ -119,5 +143,8 @@ mod tests {
         let mut read = Vec::new();
         pieces.followed_by(b"the end").read_to_end(&mut read).unwrap();
         assert!(read.strip_suffix(b"the end") == Some(&bytes[..]));
+        read.clear();
+        pieces.into_read().read_to_end(&mut read).unwrap();
+        assert!(read == bytes);
     }
 }
