@@ -2,9 +2,9 @@
 //!
 //! A reader without a lock may look at a table that has just been replaced, and whose memory has already become another
 //! table. It finds out that what it read is worth nothing (`engine/version.rs`), but until then the memory must be
-//! there. So blocks that are given back are used again inside the arena, and no chunk goes back to the system as long as
-//! a [`SharedDirectory`](super::shared_directory::SharedDirectory) leads readers into it. All words of all tables are
-//! written as shared words are (`shared.rs`).
+//! there. So blocks that are given back are used again inside the arena, and no chunk goes back to the system as long
+//! as a [`SharedDirectory`](super::shared_directory::SharedDirectory) leads readers into it. All words of all tables
+//! are written as shared words are (`shared.rs`).
 //!
 //! A reader must never leave the chunks, whatever it sees. So all that it needs of a table is one word, a [`Lead`],
 //! which it sees from before a change or from after it, but never in halves:

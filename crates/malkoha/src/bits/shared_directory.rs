@@ -45,8 +45,8 @@ fn blank() -> *mut AtomicU64 {
     (&raw const BLANK.0).cast::<AtomicU64>().cast_mut().map_addr(|address| address | SHIFT)
 }
 
-/// A table that a reader may be led to: which one, the bits of a hash before what is drawn, and whether entries may also
-/// be elsewhere.
+/// A table that a reader may be led to: which one, the bits of a hash before what is drawn, and whether entries may
+/// also be elsewhere.
 pub(crate) type Shown<'a> = (&'a PrefixTable, u32, bool);
 
 /// Leads from hashes to tables.

@@ -75,7 +75,7 @@ enum Memory {
     File { _map: Arc<Mmap> },
     /// By the `Drop` of this type, which gives it back to the arena.
     Pooled(Box<Block>),
-    /// By the `Drop` of this type, which gives it back to the arena of its filter. Other threads may read it at any time.
+    /// By the `Drop` of this type, which gives it back to the arena of its filter. Others may read it at any time.
     Lent(Box<(Arc<SharedArena>, Block)>),
     /// Not at all: this buffer is about to be dropped.
     Nobody,

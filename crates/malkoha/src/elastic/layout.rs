@@ -20,8 +20,8 @@
 //!   c 2^-f(first) + sum over later levels g of c/2 2^-f(g)
 //! ```
 //!
-//! [`ElasticLayout::in_shards`] chooses f so that this sum, up to the last level for which the rate is promised, stays below
-//! the promise. Level g gets a share in proportion to 1/g. Levels of small tables get less, because long fingerprints
+//! [`ElasticLayout::in_shards`] chooses f so that this sum, up to the last level for which the rate is promised, stays
+//! below the promise. Level g gets a share in proportion to 1/g. Levels of small tables get less, because long fingerprints
 //! cost little there. If the caller expects a number of keys that is not small, its level gets half of the promise.
 
 use crate::bits::prefix_table::OFFSET_BITS;

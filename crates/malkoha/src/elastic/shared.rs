@@ -1,8 +1,8 @@
 //! Lookups while another thread changes the filter, and lets it grow.
 //!
-//! Readers see a directory of their own (`bits/shared_directory.rs`), which leads from a hash to a table in one step. At
-//! the end of every change, under the lock of the shard, it is told which tables have moved. A reader that is led to a
-//! table that is no more reads memory that is still there, and then sees that the version of the shard has changed.
+//! Readers see a directory of their own (`bits/shared_directory.rs`), which leads from a hash to a table in one step.
+//! At the end of every change, under the lock of the shard, it is told which tables have moved. A reader that is led to
+//! a table that is no more reads memory that is still there, and then sees that the version of the shard has changed.
 //!
 //! A region with entries in its overflow, and one for whose table the arena of the shards had no room, is marked as
 //! elsewhere: keys that its table does not have are asked for under the lock.

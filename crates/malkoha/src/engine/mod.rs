@@ -175,7 +175,8 @@ pub(crate) trait CuckooEngine: Engine {
     fn share(&mut self) -> Shared {
         Shared::default()
     }
-    /// Does the same as a front. Filters that grow do so in `arena`, one for all shards, which is made when it is needed.
+    /// Does the same as a front. Filters that grow do so in `arena`, one for all shards, which is made when it is
+    /// needed.
     fn front(&mut self, arena: &mut Option<Arc<SharedArena>>) -> Front {
         let _ = arena;
         Front::new(self.share(), self.aside())

@@ -174,7 +174,8 @@ impl Sharded {
 
     /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate. Takes no lock
     /// and writes to no memory that other threads read. Exceptions, in cuckoo kinds: the key looks like one in the
-    /// stash of its shard, or is in a region with an overflow, or somebody changes the shard for a long time, as `clear` and inserts of slices do.
+    /// stash of its shard, it is absent from a region with an overflow, or somebody changes the shard for a long time, as
+    /// `clear` and inserts of slices do.
     #[must_use]
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
