@@ -130,7 +130,7 @@ fn is_compound(bytes: &[u8]) -> bool {
 
 /// The outline of a file and its complete records.
 fn parts(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
-    let is_record = |at: &usize| bytes[*at..].starts_with(&bytes[..8]) && bytes[at + 12] == 0;
+    let is_record = |at: &usize| bytes[*at..].starts_with(&bytes[..8]) && [0, 4].contains(&bytes[at + 12]);
     let begins: Vec<usize> = (64..bytes.len()).step_by(64).filter(is_record).collect();
     let ends = begins.iter().skip(1).copied().chain([bytes.len()]);
     (&bytes[..begins[0]], begins.iter().zip(ends).map(|(begin, end)| &bytes[*begin..end]).collect())

@@ -6,7 +6,7 @@ use crate::common::scale;
 use malkoha::testing::Stream;
 use malkoha::{Error, Full, Inserted, Kind, Level, Sharded, Spec};
 
-const THREADS: u64 = 4;
+pub(crate) const THREADS: u64 = 4;
 
 /// Kinds that differ in how they store.
 const KINDS: [Kind; 9] = [
@@ -21,12 +21,12 @@ const KINDS: [Kind; 9] = [
     Kind::Blocked(2),
 ];
 
-fn keys(count: u64, stream: u64) -> Vec<u64> {
+pub(crate) fn keys(count: u64, stream: u64) -> Vec<u64> {
     let mut stream = Stream::new(stream);
     (0..count).map(|_| stream.draw()).collect()
 }
 
-fn check(filter: &Sharded, keys: &[u64]) {
+pub(crate) fn check(filter: &Sharded, keys: &[u64]) {
     assert_eq!(filter.len(), keys.len() as u64);
     let lost = filter.contains_slice(keys).into_iter().filter(|found| !found).count();
     assert_eq!(lost, 0, "{filter:?} lost {lost} keys");
@@ -35,7 +35,7 @@ fn check(filter: &Sharded, keys: &[u64]) {
 /// One of several threads that use a filter at the same time: it inserts, looks up and removes its own keys,
 /// whatever the others do, and keeps at most `most` of them. Returns the stored keys and the number of refused
 /// inserts.
-fn use_filter(filter: &Sharded, thread: u64, most: usize, steps: u64) -> (Vec<u64>, usize) {
+pub(crate) fn use_filter(filter: &Sharded, thread: u64, most: usize, steps: u64) -> (Vec<u64>, usize) {
     let removes = !filter.geometry().kind().is_bloom();
     let mut stream = Stream::new(thread);
     // No two threads use the same number.

@@ -176,10 +176,34 @@ fn shards_count_against_the_bits_of_a_hash() {
 }
 
 #[test]
-fn growing_shards_are_refused() {
-    let refused = Spec::new(1000, 0.01).growing().sharded(4).plan().unwrap_err();
-    assert!(
-        refused.to_string().contains("shards do not grow; plan for the keys that will come"),
-        "{refused}"
-    );
+fn growing_shards_of_bloom_kinds_are_refused() {
+    let refused = Spec::new(1000, 0.01).kind(Kind::Bloom).growing().sharded(4).plan().unwrap_err();
+    assert!(refused.to_string().contains("do not grow; plan for the keys that will come"), "{refused}");
+}
+
+#[test]
+fn shards_that_grow_begin_small_and_keep_the_whole_promise() {
+    let one = Spec::rate(0.001).plan().unwrap();
+    for shards in [1, 16, 100, 4096] {
+        let geometry = Spec::rate(0.001).sharded(shards).plan().unwrap();
+        assert_eq!(geometry.bytes(), u64::from(shards) * geometry.shard().bytes());
+        assert!(geometry.is_growing() && geometry.kind() == Kind::Elastic && geometry.rate() == 0.001);
+        // A shard has fewer bits of the hash, but also fewer keys.
+        assert!(geometry.capacity() >= one.capacity() / 2, "{shards}: {}", geometry.capacity());
+        assert!(geometry.predicted_rate(geometry.capacity()) <= 0.001);
+        for keys in [1, 1000, 1_000_000] {
+            let planned = Spec::new(keys, 0.001).growing().sharded(shards).plan().unwrap();
+            assert_eq!(planned.keys(), keys);
+            let most = Spec::rate(0.001).most_keys(keys).sharded(shards).plan().unwrap();
+            assert!(most.capacity() >= keys, "{shards} {keys}: {}", most.capacity());
+            let bits = |geometry: &malkoha::Geometry| geometry.elastic().unwrap().fingerprint_bits(0);
+            assert!(bits(most.shard()) <= bits(geometry.shard()));
+        }
+    }
+    let refused = Spec::keys_in_memory(1000, 1 << 20).growing().sharded(4).plan().unwrap_err();
+    assert!(refused.to_string().contains("give it a rate"), "{refused}");
+    // What a hash can just carry in one filter, it cannot carry after it has drawn a shard.
+    let rate = 2f64.powi(-31);
+    let keys = |shards| Spec::rate(rate).sharded(shards).plan().map(|geometry| geometry.shard().capacity());
+    assert!(keys(4096).unwrap() <= keys(1).unwrap() / 1024, "{:?} {:?}", keys(1), keys(4096));
 }

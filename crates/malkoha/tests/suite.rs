@@ -33,6 +33,7 @@ mod no_lost_keys;
 mod patterns;
 mod sharded;
 mod sharded_files;
+mod sharded_growth;
 mod sharded_sizes;
 mod space;
 mod store;

@@ -117,56 +117,89 @@ impl Drop for Stop<'_> {
 
 #[test]
 fn recorded_histories_are_linearizable() {
-    const THREADS: u64 = 3;
     for kind in [Kind::Windowed(2), Kind::Sorted, Kind::Simplified(4), Kind::Classic(4)] {
         // So few false positives that none of these keys looks like another.
         let spec = Spec::new(2000, 1e-9).kind(kind).sharded(2);
         let filter = spec.build().unwrap();
         let others = crowd(&filter, 0.97);
-        let stop = AtomicBool::new(false);
-        let mut sights = [0; 2];
-        thread::scope(|scope| {
-            // Walks all the time: every other key comes and goes.
-            scope.spawn(|| {
-                let mut stream = Stream::new(77);
-                while !stop.load(Ordering::Relaxed) {
-                    let key = &others[stream.below(others.len() as u64) as usize];
-                    assert_eq!(filter.remove(key), Ok(true), "{kind} lost a key");
-                    filter.insert(key).unwrap();
-                }
-            });
-            let _stop = Stop(&stop);
-            for round in 0..scale(60, 20_000) {
-                let keys: Vec<u64> = (0..3).map(|i| 3 * round + i).collect();
-                let (clock, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
-                let recorded: Vec<Recorded> = thread::scope(|scope| {
-                    let threads: Vec<_> = (0..THREADS)
-                        .map(|thread| {
-                            let (filter, keys, clock, start) = (&filter, &keys, &clock, &start);
-                            scope.spawn(move || {
-                                start.wait();
-                                record(filter, keys, clock, round * THREADS + thread)
-                            })
-                        })
-                        .collect();
-                    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-                });
-                for (key, copies) in recorded.iter().flat_map(|(_, left)| keys.iter().zip(left)) {
-                    (0..*copies).for_each(|_| assert_eq!(filter.remove(key), Ok(true), "a copy is lost"));
-                }
-                for at in 0..keys.len() {
-                    let all = recorded.iter().flat_map(|(history, _)| history);
-                    let own: Vec<Operation> =
-                        all.filter(|(key, _)| *key == at).map(|(_, operation)| *operation).collect();
-                    let found = |found| own.iter().filter(|own| own.act == Act::Found(found)).count();
-                    sights = [sights[0] + found(false), sights[1] + found(true)];
-                    assert!(is_linearizable(&own), "{kind}: {own:?}");
-                }
+        // Walks all the time: every other key comes and goes.
+        check_histories(&filter, &others, scale(60, 20_000), |stream| {
+            let key = &others[stream.below(others.len() as u64) as usize];
+            assert_eq!(filter.remove(key), Ok(true), "{kind} lost a key");
+            filter.insert(key).unwrap();
+        });
+    }
+}
+
+#[test]
+fn recorded_histories_of_shards_that_grow_are_linearizable() {
+    // Wide slots, and as few false positives as narrow slots allow: these few keys look like no other.
+    for (spec, rounds) in [
+        (Spec::rate(1e-9), 20_000),
+        (Spec::rate(2e-5).most_keys(10_000), 1_000),
+        (Spec::rate(1e-9).values(4), 20_000),
+    ] {
+        let filter = spec.sharded(2).build().unwrap();
+        let others: Vec<u64> = (0..6000).map(|i| u64::MAX - i).collect();
+        filter.insert_slice(&others).unwrap();
+        // Regions grow and shrink all the time: most of the other keys go and come back.
+        check_histories(&filter, &others, scale(60, rounds), |stream| {
+            let gone = &others[..others.len() - 1 - stream.below(1000) as usize];
+            let (slice, single) = gone.split_at(stream.below(gone.len() as u64) as usize);
+            assert_eq!(filter.remove_slice(slice), Ok(slice.len()), "keys are lost");
+            assert!(single.iter().all(|key| filter.remove(key) == Ok(true)), "keys are lost");
+            filter.insert_slice(single).unwrap();
+            assert!(slice.iter().all(|key| filter.insert(key).is_ok()));
+        });
+        let growth = filter.stats().growth.unwrap();
+        assert!(growth.steps > 100 && growth.shrinks > 100, "{growth:?}");
+    }
+}
+
+/// Records rounds of several threads at work on three keys, while another thread does `churn` with the other keys that
+/// are stored, and leaves them as they were.
+fn check_histories(filter: &Sharded, others: &[u64], rounds: u64, churn: impl Fn(&mut Stream) + Sync) {
+    const THREADS: u64 = 3;
+    let stop = AtomicBool::new(false);
+    let mut sights = [0; 2];
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut stream = Stream::new(77);
+            while !stop.load(Ordering::Relaxed) {
+                churn(&mut stream);
             }
         });
-        assert!(sights.iter().all(|&count| count > 100), "{kind}: {sights:?} of both answers");
-        assert_eq!(filter.len(), others.len() as u64);
-    }
+        let _stop = Stop(&stop);
+        for round in 0..rounds {
+            let keys: Vec<u64> = (0..3).map(|i| 3 * round + i).collect();
+            let (clock, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
+            let recorded: Vec<Recorded> = thread::scope(|scope| {
+                let threads: Vec<_> = (0..THREADS)
+                    .map(|thread| {
+                        let (keys, clock, start) = (&keys, &clock, &start);
+                        scope.spawn(move || {
+                            start.wait();
+                            record(filter, keys, clock, round * THREADS + thread)
+                        })
+                    })
+                    .collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            for (key, copies) in recorded.iter().flat_map(|(_, left)| keys.iter().zip(left)) {
+                (0..*copies).for_each(|_| assert_eq!(filter.remove(key), Ok(true), "a copy is lost"));
+            }
+            for at in 0..keys.len() {
+                let all = recorded.iter().flat_map(|(history, _)| history);
+                let own: Vec<Operation> =
+                    all.filter(|(key, _)| *key == at).map(|(_, operation)| *operation).collect();
+                let found = |found| own.iter().filter(|own| own.act == Act::Found(found)).count();
+                sights = [sights[0] + found(false), sights[1] + found(true)];
+                assert!(is_linearizable(&own), "{filter:?}: {own:?}");
+            }
+        }
+    });
+    assert!(sights.iter().all(|&count| count > 100), "{filter:?}: {sights:?} of both answers");
+    assert_eq!(filter.len(), others.len() as u64);
 }
 
 /// Readers look for keys that stay, while others come and go in crowded shards, so that tags move and stashes fill.

@@ -122,6 +122,51 @@ fn what_returned_before_a_lookup_began_is_seen() {
     });
 }
 
+/// A block of an arena passes from a shard that gives it away to one that takes it, by a lock. A reader of the first
+/// shard that sees what the second has written there also sees that the first has changed.
+#[test]
+fn what_another_shard_writes_into_given_memory_is_not_trusted() {
+    model(|| given_memory(true));
+}
+
+/// The fence after a block was taken is needed: the one at the beginning of the change came too early.
+#[test]
+#[should_panic(expected = "a reader trusts what another shard wrote")]
+fn without_a_fence_after_taking_a_block_it_would_be() {
+    model(|| given_memory(false));
+}
+
+fn given_memory(has_fence: bool) {
+    let (table, other) = (Table::new(), Arc::new(Version::new(false)));
+    let free = Arc::new(loom::sync::Mutex::new(false));
+    let giver = thread::spawn({
+        let (table, free) = (Arc::clone(&table), Arc::clone(&free));
+        move || {
+            table.version.begin();
+            *free.lock().unwrap() = true;
+            table.version.end(false);
+        }
+    });
+    let taker = thread::spawn({
+        let (table, free) = (Arc::clone(&table), Arc::clone(&free));
+        move || {
+            other.begin();
+            if *free.lock().unwrap() {
+                if has_fence {
+                    atomic::fence(Ordering::Release);
+                }
+                table.set(0, 0);
+            }
+            other.end(false);
+        }
+    });
+    let (seen, found) = table.look();
+    Version::look_back();
+    assert!(found || !table.version.is_still(seen), "a reader trusts what another shard wrote");
+    giver.join().unwrap();
+    taker.join().unwrap();
+}
+
 /// Without the second look the test above would fail: it can.
 #[test]
 #[should_panic(expected = "seen in neither place")]

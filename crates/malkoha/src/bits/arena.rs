@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use memmap2::{MmapMut, MmapOptions};
+use super::words::Words;
 
 /// Bytes of a large page.
 pub(super) const PAGE_BYTES: usize = 2 << 20;
@@ -19,28 +19,24 @@ pub(super) const PAGE_BYTES: usize = 2 << 20;
 const MOST_BYTES: usize = 64 << 20;
 const SHARE: usize = 16;
 
+/// The bytes that small chunks are multiples of.
+const SMALL_BYTES: usize = 64 << 10;
+
 /// A number of bytes of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Block {
-    bytes: usize,
-    chunk: usize,
-    offset: usize,
+    pub(super) bytes: usize,
+    pub(super) chunk: usize,
+    pub(super) offset: usize,
 }
-
-struct Chunk {
-    /// The first byte that is used, on a large page.
-    first: NonNull<u8>,
-    bytes: usize,
-    _map: MmapMut,
-}
-
-// SAFETY: the memory of a chunk is owned by it, and moving it to another thread moves the ownership.
-unsafe impl Send for Chunk {}
 
 #[derive(Default)]
 pub(super) struct Arena {
+    /// Chunks may be smaller than a large page, for an arena that may stay small. All chunks grow with the arena then,
+    /// so that there are few.
+    is_modest: bool,
     /// Chunks that went back leave their number free.
-    chunks: Vec<Option<Chunk>>,
+    chunks: Vec<Option<Words>>,
     /// Free blocks, by size.
     by_size: BTreeSet<Block>,
     /// Free blocks, by place: the bytes of each.
@@ -67,7 +63,28 @@ pub(super) fn give(block: Block) {
 }
 
 impl Arena {
-    fn take(&mut self, bytes: usize) -> Option<(Block, NonNull<u8>)> {
+    /// An arena that is small as long as little is taken.
+    pub(super) fn modest() -> Self {
+        Self { is_modest: true, ..Self::default() }
+    }
+
+    /// Bytes of all chunks.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of all free blocks.
+    pub(super) fn free_bytes(&self) -> usize {
+        self.by_place.values().sum()
+    }
+
+    /// The first byte of a chunk.
+    pub(super) fn chunk(&self, number: usize) -> Option<NonNull<u8>> {
+        Some(self.chunks.get(number)?.as_ref()?.first().cast())
+    }
+
+    /// Takes a block of `bytes` bytes, whole cache lines; returns it and its first byte. Its content is arbitrary.
+    pub(super) fn take(&mut self, bytes: usize) -> Option<(Block, NonNull<u8>)> {
         let least = Block { bytes, chunk: 0, offset: 0 };
         let mut free = self.by_size.range(least..).next().copied();
         if free.is_none() {
@@ -79,13 +96,49 @@ impl Arena {
         if whole > bytes {
             self.note(Block { bytes: whole - bytes, chunk, offset: offset + bytes });
         }
-        let first = self.chunks[chunk].as_ref()?.first;
+        let first = self.chunk(chunk)?;
         // SAFETY: the offset of a block is inside its chunk.
         let first = unsafe { first.add(offset) };
         Some((Block { bytes, chunk, offset }, first))
     }
 
-    fn give(&mut self, mut block: Block) {
+    /// Gives back a block that nobody uses any more. A chunk without blocks goes back to the system.
+    pub(super) fn give(&mut self, block: Block) {
+        let block = self.join(block);
+        if self.is_chunk(block) {
+            self.drop_chunk(block);
+        } else {
+            self.note(block);
+        }
+    }
+
+    /// Gives back a block at which somebody may still look. Its chunk stays.
+    pub(super) fn give_and_keep(&mut self, block: Block) {
+        let block = self.join(block);
+        self.note(block);
+    }
+
+    /// Gives chunks without blocks back to the system.
+    pub(super) fn trim(&mut self) {
+        let free: Vec<Block> = self.by_size.iter().copied().filter(|block| self.is_chunk(*block)).collect();
+        for block in free {
+            self.forget(block);
+            self.drop_chunk(block);
+        }
+    }
+
+    /// Whether a block is a whole chunk.
+    fn is_chunk(&self, block: Block) -> bool {
+        self.chunks[block.chunk].as_ref().is_some_and(|chunk| chunk.bytes() == block.bytes)
+    }
+
+    fn drop_chunk(&mut self, block: Block) {
+        self.bytes -= block.bytes;
+        self.chunks[block.chunk] = None;
+    }
+
+    /// Joins a block that is free now with its free neighbours.
+    fn join(&mut self, mut block: Block) -> Block {
         // The free neighbours become part of the block.
         let before = self.by_place.range(..(block.chunk, block.offset)).next_back();
         if let Some((&(chunk, offset), &bytes)) = before
@@ -100,19 +153,16 @@ impl Arena {
             self.forget(Block { bytes, chunk: after.0, offset: after.1 });
             block.bytes += bytes;
         }
-        match &self.chunks[block.chunk] {
-            Some(chunk) if chunk.bytes == block.bytes => {
-                self.bytes -= block.bytes;
-                self.chunks[block.chunk] = None;
-            }
-            _ => self.note(block),
-        }
+        block
     }
 
     /// Adds a chunk with room for at least `bytes` bytes.
     fn grow(&mut self, bytes: usize) -> Option<()> {
-        let size = (self.bytes / SHARE).min(MOST_BYTES).max(bytes).checked_next_multiple_of(PAGE_BYTES)?;
-        let chunk = Chunk::new(size)?;
+        let share = self.bytes / SHARE;
+        let wanted = if self.is_modest { share } else { share.min(MOST_BYTES) }.max(bytes);
+        let unit = if self.is_modest && wanted < PAGE_BYTES { SMALL_BYTES } else { PAGE_BYTES };
+        let size = wanted.checked_next_multiple_of(unit)?;
+        let chunk = Words::chunk(size)?;
         let number = self.chunks.iter().position(Option::is_none).unwrap_or(self.chunks.len());
         if number == self.chunks.len() {
             self.chunks.try_reserve(1).ok()?;
@@ -132,19 +182,6 @@ impl Arena {
     fn forget(&mut self, block: Block) {
         self.by_size.remove(&block);
         self.by_place.remove(&(block.chunk, block.offset));
-    }
-}
-
-impl Chunk {
-    fn new(bytes: usize) -> Option<Self> {
-        // One page more than needed, so that the chunk can begin on a large page.
-        let mut map = MmapOptions::new().len(bytes.checked_add(PAGE_BYTES)?).map_anon().ok()?;
-        // A hint: without large pages lookups are slower and otherwise the same.
-        #[cfg(target_os = "linux")]
-        let _ = map.advise(memmap2::Advice::HugePage);
-        let begin = map.as_ptr().align_offset(PAGE_BYTES);
-        let first = NonNull::from(map.get_mut(begin..begin.checked_add(bytes)?)?).cast();
-        Some(Self { first, bytes, _map: map })
     }
 }
 

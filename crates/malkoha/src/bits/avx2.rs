@@ -2,13 +2,13 @@
 #![expect(unsafe_code, reason = "instructions of a CPU that was asked")]
 
 use core::arch::x86_64::{
-    __m256i, _mm_loadu_si128, _mm_srlv_epi64, _mm_testz_si128, _mm256_add_epi32, _mm256_and_si256,
-    _mm256_andnot_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
-    _mm256_cmpgt_epi32, _mm256_loadu_si256, _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32,
-    _mm256_set_m128i, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_shuffle_ps, _mm256_slli_epi32, _mm256_sllv_epi32,
-    _mm256_sllv_epi64, _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_srlv_epi64, _mm256_storeu_si256,
-    _mm256_sub_epi64, _mm256_testc_si256, _mm256_testz_si256, _mm256_xor_si256,
+    __m256i, _mm_srlv_epi64, _mm_testz_si128, _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256,
+    _mm256_blendv_ps, _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32,
+    _mm256_loadu_si256, _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_set_m128i,
+    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi32, _mm256_setr_epi64x, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_shuffle_ps, _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_sllv_epi64,
+    _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_sub_epi64,
+    _mm256_testc_si256, _mm256_testz_si256, _mm256_xor_si256,
 };
 
 use crate::key::KeyHash;
@@ -19,6 +19,7 @@ use super::chosen::{Chosen, Question};
 use super::cpu::{Vectors, Work};
 use super::lanes::Lanes;
 use super::pair::Pair;
+use super::placed::Placed;
 use super::prefix_table::Approach;
 use super::prefixes::{NARROW_BITS, second_half};
 #[cfg(not(malkoha_bytes))]
@@ -103,8 +104,8 @@ impl Vectors for Avx2 {
     }
 
     #[inline(always)]
-    fn holds_narrow(self, key: &Approach<'_>) -> bool {
-        debug_assert!(key.table.form().is_narrow(), "the caller has seen that slots are narrow");
+    fn holds_narrow(self, key: &impl Placed) -> bool {
+        debug_assert!(key.width() <= NARROW_BITS, "the caller has seen that slots are narrow");
         // SAFETY: the CPU has these features, as `self` proves.
         unsafe { hits(key) != 0 }
     }
@@ -211,12 +212,10 @@ static BEGINS: [[u32; 8]; 32] = {
 /// arbitrary.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn tags(key: &Approach<'_>, side: usize) -> __m256i {
-    let width = key.table.form().width() as usize % 32;
-    // SAFETY: the first half of a window has 16 bytes, and this load needs no alignment.
-    let first = unsafe { _mm_loadu_si128(key.window(side).cast()) };
-    // SAFETY: so has the second.
-    let second = unsafe { _mm_loadu_si128(key.second_half(side).cast()) };
+fn tags(key: &impl Placed, side: usize) -> __m256i {
+    let width = key.width() as usize % 32;
+    // SAFETY: AVX2 includes AVX.
+    let [first, second] = unsafe { key.halves(side) };
     // SAFETY: there are 32 bytes, and this load needs no alignment.
     let begins = unsafe { _mm256_loadu_si256(BEGINS[width].as_ptr().cast()) };
     #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "below 8")]
@@ -228,22 +227,22 @@ fn tags(key: &Approach<'_>, side: usize) -> __m256i {
     let order = _mm256_add_epi32(order, _mm256_set1_epi32(0x0302_0100));
     let slots = _mm256_shuffle_epi8(_mm256_set_m128i(second, first), order);
     let shifts = _mm256_and_si256(begins, _mm256_set1_epi32(7));
-    _mm256_sllv_epi32(_mm256_srlv_epi32(slots, shifts), _mm256_set1_epi32(key.table.shift.cast_signed()))
+    _mm256_sllv_epi32(_mm256_srlv_epi32(slots, shifts), _mm256_set1_epi32(key.shift().cast_signed()))
 }
 
 /// The highest bit of every lane of both places, of those that are slots.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn marks(key: &Approach<'_>, marked: impl Fn(__m256i, usize) -> __m256i) -> u32 {
+fn marks(key: &impl Placed, marked: impl Fn(__m256i, usize) -> __m256i) -> u32 {
     let [first, second] = [0, 1]
         .map(|side| _mm256_movemask_ps(_mm256_castsi256_ps(marked(tags(key, side), side))).cast_unsigned());
-    (first | second << 8) & u32::from(key.table.lanes)
+    (first | second << 8) & u32::from(key.lanes())
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn hits(key: &Approach<'_>) -> u32 {
-    let sought = (key.sought >> 32) as i32;
+fn hits(key: &impl Placed) -> u32 {
+    let sought = (key.sought() >> 32) as i32;
     marks(key, |tags, side| {
         let sought = _mm256_set1_epi32(if side == 0 { sought } else { sought | i32::MIN });
         // `prefixes::matches` in every lane: no difference above the mark, and a mark.

@@ -4,19 +4,18 @@
 #[cfg(not(target_feature = "avx512f"))]
 use core::arch::asm;
 use core::arch::x86_64::{
-    __m256i, __m512i, _mm_loadu_si128, _mm_setr_epi32, _mm256_castsi128_si256, _mm256_inserti128_si256,
-    _mm256_loadu_si256, _mm256_set1_epi32, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
-    _mm512_andnot_si512, _mm512_broadcast_i32x4, _mm512_castsi256_si512, _mm512_cmplt_epu64_mask,
-    _mm512_cvtepu16_epi32, _mm512_inserti64x4, _mm512_loadu_si512, _mm512_mask_blend_epi32,
-    _mm512_mask_sub_epi32, _mm512_mask_testn_epi32_mask, _mm512_min_epu32, _mm512_movepi32_mask,
-    _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_or_si512, _mm512_permutex2var_epi32,
-    _mm512_permutexvar_epi8, _mm512_permutexvar_epi32, _mm512_rolv_epi64, _mm512_rorv_epi64,
-    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64, _mm512_setzero_si512,
-    _mm512_shuffle_epi8, _mm512_shuffle_epi32, _mm512_slli_epi32, _mm512_slli_epi64, _mm512_sllv_epi32,
-    _mm512_sllv_epi64, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_srlv_epi32, _mm512_srlv_epi64,
-    _mm512_storeu_si512, _mm512_sub_epi32, _mm512_sub_epi64, _mm512_ternarylogic_epi32,
-    _mm512_test_epi32_mask, _mm512_test_epi64_mask, _mm512_testn_epi32_mask, _mm512_testn_epi64_mask,
-    _mm512_xor_si512,
+    __m256i, __m512i, _mm_setr_epi32, _mm256_castsi128_si256, _mm256_inserti128_si256, _mm256_loadu_si256,
+    _mm256_set1_epi32, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512, _mm512_andnot_si512,
+    _mm512_broadcast_i32x4, _mm512_castsi256_si512, _mm512_cmplt_epu64_mask, _mm512_cvtepu16_epi32,
+    _mm512_inserti64x4, _mm512_loadu_si512, _mm512_mask_blend_epi32, _mm512_mask_sub_epi32,
+    _mm512_mask_testn_epi32_mask, _mm512_min_epu32, _mm512_movepi32_mask, _mm512_mul_epu32,
+    _mm512_mullo_epi32, _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_permutexvar_epi8,
+    _mm512_permutexvar_epi32, _mm512_rolv_epi64, _mm512_rorv_epi64, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_setr_epi32, _mm512_setr_epi64, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_shuffle_epi32,
+    _mm512_slli_epi32, _mm512_slli_epi64, _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_srli_epi32,
+    _mm512_srli_epi64, _mm512_srlv_epi32, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi32,
+    _mm512_sub_epi64, _mm512_ternarylogic_epi32, _mm512_test_epi32_mask, _mm512_test_epi64_mask,
+    _mm512_testn_epi32_mask, _mm512_testn_epi64_mask, _mm512_xor_si512,
 };
 
 use crate::key::KeyHash;
@@ -31,6 +30,7 @@ use super::drawn::NarrowBits;
 use super::drawn::{BlockTable, Blocks, FLIPS, STEP};
 use super::lanes::Lanes;
 use super::pair::Pair;
+use super::placed::Placed;
 use super::prefix_table::{Approach, OFFSET_BITS, SECOND_SIDE};
 use super::prefixes::{HALF_WINDOW, NARROW_BITS, second_half};
 #[cfg(not(malkoha_bytes))]
@@ -220,19 +220,17 @@ const DIFFER_ABOVE: i32 = 0b0100_0010;
 /// The two halves of the window of a place with narrow slots.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
-fn window(key: &Approach<'_>, side: usize) -> __m256i {
-    // SAFETY: the first half of a window has 16 bytes, and this load needs no alignment.
-    let first = unsafe { _mm_loadu_si128(key.window(side).cast()) };
-    // SAFETY: so has the second.
-    let second = unsafe { _mm_loadu_si128(key.second_half(side).cast()) };
+fn window(key: &impl Placed, side: usize) -> __m256i {
+    // SAFETY: AVX-512 includes AVX.
+    let [first, second] = unsafe { key.halves(side) };
     _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(first), second)
 }
 
 /// Brings the tags of two places with narrow slots into the highest bits of lanes of 32 bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-fn tags(key: &Approach<'_>) -> __m512i {
-    let spreads = &SPREADS[key.table.form().width() as usize % 32];
+fn tags(key: &impl Placed) -> __m512i {
+    let spreads = &SPREADS[key.width() as usize % 32];
     let (first, second) = (&spreads[0][key.phase(0)], &spreads[1][key.phase(1)]);
     let bytes = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(window(key, 0)), window(key, 1));
     // SAFETY: both have 32 bytes.
@@ -240,20 +238,20 @@ fn tags(key: &Approach<'_>) -> __m512i {
     // SAFETY: both have 32 bytes.
     let shifts = unsafe { both_halves(first.shifts.as_ptr().cast(), second.shifts.as_ptr().cast()) };
     let slots = _mm512_srlv_epi32(_mm512_permutexvar_epi8(order, bytes), shifts);
-    _mm512_sllv_epi32(slots, _mm512_set1_epi32(key.table.shift.cast_signed()))
+    _mm512_sllv_epi32(slots, _mm512_set1_epi32(key.shift().cast_signed()))
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-fn hits(key: &Approach<'_>) -> u16 {
+fn hits(key: &impl Placed) -> u16 {
     let tags = tags(key);
     let sides = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, S, S, S, S, S, S, S, S);
-    let sought = _mm512_or_si512(_mm512_set1_epi32((key.sought >> 32) as i32), sides);
+    let sought = _mm512_or_si512(_mm512_set1_epi32((key.sought() >> 32) as i32), sides);
     // `prefixes::matches` in every lane.
     let below = _mm512_add_epi32(tags, _mm512_set1_epi32(-1));
     let differing = _mm512_ternarylogic_epi32::<DIFFER_ABOVE>(tags, below, sought);
     let hits = _mm512_mask_testn_epi32_mask(_mm512_test_epi32_mask(tags, tags), differing, differing);
-    hits & key.table.lanes
+    hits & key.lanes()
 }
 
 #[inline]
@@ -402,8 +400,8 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
-    fn holds_narrow(self, key: &Approach<'_>) -> bool {
-        debug_assert!(key.table.form().is_narrow(), "the caller has seen that slots are narrow");
+    fn holds_narrow(self, key: &impl Placed) -> bool {
+        debug_assert!(key.width() <= NARROW_BITS, "the caller has seen that slots are narrow");
         // SAFETY: the CPU has these features, as `self` proves.
         unsafe { hits(key) != 0 }
     }

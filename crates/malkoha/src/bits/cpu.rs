@@ -13,6 +13,7 @@ use super::chosen::{Chosen, Question};
 use super::drawn::{BlockTable, Blocks, NarrowBits, fold};
 use super::lanes::Lanes;
 use super::pair::Pair;
+use super::placed::Placed;
 use super::prefix_table::Approach;
 use super::shared;
 #[cfg(target_arch = "x86_64")]
@@ -55,7 +56,7 @@ pub trait Vectors: Copy {
     fn hits(self, key: &Approach<'_>) -> u32;
 
     /// Returns whether any slot matches, in a table with narrow slots.
-    fn holds_narrow(self, key: &Approach<'_>) -> bool;
+    fn holds_narrow(self, key: &impl Placed) -> bool;
 
     /// Returns the bits at which the other places of all tags begin, in the same order. What is returned for other
     /// lanes and empty slots is some bit of the table.
@@ -147,8 +148,8 @@ impl Vectors for Portable {
     }
 
     #[inline(always)]
-    fn holds_narrow(self, key: &Approach<'_>) -> bool {
-        key.hits_one_by_one() != 0
+    fn holds_narrow(self, key: &impl Placed) -> bool {
+        key.holds_one_by_one()
     }
 
     #[inline(always)]

@@ -18,9 +18,12 @@ pub(crate) mod lanes;
 #[cfg(test)]
 pub(crate) mod naive;
 pub(crate) mod pair;
+pub(crate) mod placed;
 pub(crate) mod prefix_table;
 pub(crate) mod prefixes;
 pub(crate) mod shared;
+pub(crate) mod shared_arena;
+pub(crate) mod shared_directory;
 pub(crate) mod source;
 pub(crate) mod words;
 

@@ -34,6 +34,19 @@ const DISTANCES: [u32; 1 << OFFSET_BITS] = {
     distances
 };
 
+/// The numbers of places from the first to the second place, in a table of so many places.
+///
+/// # Panics
+///
+/// If there are no places, or more than a number of 16 bits counts.
+pub(super) fn distances(places: u32) -> [u16; DISTANCES.len()] {
+    DISTANCES.map(|fraction| {
+        let between = ((u64::from(fraction) * u64::from(places - 1)) >> 32) + 1;
+        // In a table of one place, both places are the same.
+        u16::try_from(between % u64::from(places)).expect("fewer than the places")
+    })
+}
+
 /// The bit of a tag in the highest bits of a word that is set on the second side.
 pub(crate) const SECOND_SIDE: u64 = 1 << 63;
 
@@ -72,12 +85,7 @@ impl PrefixTable {
         assert!(places > 0 && bits + form.spare_bits() <= 64 * words.len() as u64, "words hold all places");
         assert!(u16::try_from(places).is_ok(), "distances have 16 bits");
         let stride = form.width() * form.slots();
-        let mut distances = [0; DISTANCES.len()];
-        for (places_between, fraction) in distances.iter_mut().zip(DISTANCES) {
-            let between = ((u64::from(fraction) * u64::from(places - 1)) >> 32) + 1;
-            // In a table of one place, both places are the same.
-            *places_between = u16::try_from(between % u64::from(places)).expect("fewer than the places");
-        }
+        let distances = distances(places);
         Self {
             places,
             stride,
@@ -126,9 +134,28 @@ impl PrefixTable {
         &self.words
     }
 
-    /// The same words, mutable. (Not as `Words`, which could be replaced by fewer.)
-    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
-        &mut self.words
+    /// The same table in other words, as many as these.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer or more of them.
+    pub(crate) fn moved_to(&self, mut words: Words) -> Self {
+        words.copy_words(&self.words);
+        Self::new(words, self.places, self.form)
+    }
+
+    /// Replaces all words. (They are not lent as `Words`, which could be replaced by fewer.)
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer or more of them.
+    pub(crate) fn copy_words(&mut self, words: &[u64]) {
+        self.words.copy_words(words);
+    }
+
+    /// Removes the content of all slots.
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
     }
 
     /// The number of places from the first place of a key to the second, given the rest of its fraction.
@@ -278,13 +305,6 @@ impl Approach<'_> {
         self.at
     }
 
-    /// The bit of the byte in which a place begins.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(super) fn phase(&self, side: usize) -> usize {
-        self.at[side] as usize % 8
-    }
-
     /// The first byte of the window of a place. All of its bytes are readable.
     #[inline(always)]
     pub(super) fn window(&self, side: usize) -> *const u8 {
@@ -358,7 +378,7 @@ impl Approach<'_> {
 
 /// Bits written one after the other, a whole word at a time.
 struct BitWriter<'a> {
-    words: &'a mut [u64],
+    words: &'a mut Words,
     /// Words that are complete.
     done: usize,
     /// The bits of the next word, and their number.
@@ -376,7 +396,7 @@ impl BitWriter<'_> {
             self.count = filled;
             return;
         }
-        self.words[self.done] = self.bits;
+        self.words.put_word(self.done, self.bits);
         self.done += 1;
         // In two shifts, because one by 64 is not defined.
         self.bits = bits >> 1 >> (u64::BITS - 1 - self.count);
@@ -385,7 +405,7 @@ impl BitWriter<'_> {
 
     fn finish(self) {
         if self.count > 0 {
-            self.words[self.done] = self.bits;
+            self.words.put_word(self.done, self.bits);
         }
     }
 }

@@ -101,6 +101,32 @@ pub(super) unsafe fn read_pair(from: *const u8, [first, second]: [usize; 2]) -> 
     Pair(pair)
 }
 
+/// Reads 16 bytes, each of them as a relaxed atomic, into a vector.
+///
+/// # Safety
+///
+/// That of [`read`], for 16 bytes, and the CPU has AVX.
+#[inline(always)]
+#[cfg(target_arch = "x86_64")]
+pub(super) unsafe fn read_vector(from: *const u8) -> core::arch::x86_64::__m128i {
+    #[cfg(not(malkoha_bytes))]
+    {
+        let vector;
+        // SAFETY: the 16 bytes are readable, as the caller guarantees, and nothing else is accessed.
+        unsafe {
+            core::arch::asm!("vmovdqu {vector}, xmmword ptr [{from}]", vector = lateout(xmm_reg) vector,
+                from = in(reg) from, options(nostack, preserves_flags));
+        }
+        vector
+    }
+    #[cfg(malkoha_bytes)]
+    {
+        // SAFETY: the obligation is that of the caller.
+        let words = unsafe { read_two(from, [0, 8]) };
+        Pair::new(words).0
+    }
+}
+
 /// Writes a little-endian number to 8 bytes, each of them as a relaxed atomic.
 ///
 /// # Safety

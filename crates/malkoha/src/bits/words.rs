@@ -26,6 +26,7 @@ use crate::error::Error;
 
 use super::arena::{self, Block, PAGE_BYTES};
 use super::shared::{self, Shared};
+use super::shared_arena::SharedArena;
 use super::source::Source;
 
 /// Bytes per cache line, and the alignment of every table.
@@ -74,6 +75,8 @@ enum Memory {
     File { _map: Arc<Mmap> },
     /// By the `Drop` of this type, which gives it back to the arena.
     Pooled(Box<Block>),
+    /// By the `Drop` of this type, which gives it back to the arena of its filter. Others may read it at any time.
+    Lent(Box<(Arc<SharedArena>, Block)>),
     /// Not at all: this buffer is about to be dropped.
     Nobody,
     /// By the buffer that this one is a part of, whose words are read and written only through its parts.
@@ -114,6 +117,48 @@ impl Words {
         let mut words = Self::new(first.cast(), size / 8, Memory::Pooled(Box::new(block)));
         words.fill(0);
         Ok(words)
+    }
+
+    /// Allocates a zeroed buffer for `bits` bits that other threads may read at any time, in an arena.
+    pub(crate) fn lent(arena: &Arc<SharedArena>, bits: u64) -> Result<Self, Error> {
+        let bytes = Self::bytes_for(bits);
+        let taken = usize::try_from(bytes).ok().and_then(|size| Some((size, arena.take(size)?)));
+        let (size, (block, first)) = taken.ok_or(Error::Allocation { bytes })?;
+        let memory = Memory::Lent(Box::new((Arc::clone(arena), block)));
+        let mut words = Self::new(first.cast(), size / 8, memory);
+        words.shared = true;
+        words.clear();
+        Ok(words)
+    }
+
+    /// Allocates a zeroed buffer for `bits` bits where this one is: in the same arena, if it is in one that other
+    /// threads read.
+    pub(crate) fn beside(&self, bits: u64) -> Result<Self, Error> {
+        match self.arena() {
+            Some(arena) => Self::lent(arena, bits).or_else(|_| Self::pooled(bits)),
+            None => Self::pooled(bits),
+        }
+    }
+
+    /// Returns the arena that other threads read, if this buffer is in one.
+    pub(crate) fn arena(&self) -> Option<&Arc<SharedArena>> {
+        match &self.memory {
+            Memory::Lent(lent) => Some(&lent.0),
+            _ => None,
+        }
+    }
+
+    /// Returns the block of this buffer in such an arena.
+    pub(super) fn lent_block(&self) -> Option<Block> {
+        match &self.memory {
+            Memory::Lent(lent) => Some(lent.1),
+            _ => None,
+        }
+    }
+
+    /// Allocates a chunk of an arena: on large pages, if it is large.
+    pub(super) fn chunk(bytes: usize) -> Option<Self> {
+        if HEAP || bytes < PAGE_BYTES { Self::on_heap(bytes) } else { Self::mapped(bytes) }
     }
 
     /// Makes a buffer of the `len` words from `first` on, which are readable as long as `memory` lives.
@@ -252,6 +297,18 @@ impl Words {
         self.shared = false;
     }
 
+    /// Copies the words of another buffer of this length.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub(crate) fn copy_words(&mut self, from: &[u64]) {
+        assert_eq!(self.count(), from.len(), "as many words");
+        for (index, word) in from.iter().enumerate() {
+            self.put_word(index, *word);
+        }
+    }
+
     /// Sets all words to zero.
     pub(crate) fn clear(&mut self) {
         if !self.shared {
@@ -357,7 +414,8 @@ impl Words {
     }
 
     /// Writes a whole word.
-    fn put_word(&mut self, index: usize, word: u64) {
+    #[inline(always)]
+    pub(super) fn put_word(&mut self, index: usize, word: u64) {
         let byte = index * LOAD_BYTES;
         assert!(byte < self.loads, "a word is inside the buffer");
         // SAFETY: `byte` is below `self.loads`, as asserted.
@@ -524,8 +582,10 @@ impl fmt::Debug for Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
-        if let Memory::Pooled(block) = &self.memory {
-            arena::give(**block);
+        match &self.memory {
+            Memory::Pooled(block) => arena::give(**block),
+            Memory::Lent(lent) => lent.0.give(lent.1),
+            _ => {}
         }
         if matches!(self.memory, Memory::Heap) {
             let layout =

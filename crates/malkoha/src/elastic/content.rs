@@ -52,14 +52,14 @@ impl Region {
 
     /// Removes all entries.
     pub(super) fn empty(&mut self) {
-        self.table.words_mut().fill(0);
+        self.table.clear();
         self.overflow = Overflow::default();
         (self.entries, self.weight) = (0, 0);
     }
 
     /// The same table with more slots for every place. Entries stay in their places.
     pub(super) fn widened(&self, slots: u32) -> Result<Self, Full> {
-        let mut wider = Self::new(Shape { slots, ..self.shape() }).map_err(|_| Full)?;
+        let mut wider = self.beside(Shape { slots, ..self.shape() }).map_err(|_| Full)?;
         self.table.copy_places(&mut wider.table);
         wider = wider.counted(self);
         // What is in the overflow may find a slot now, and is counted there.

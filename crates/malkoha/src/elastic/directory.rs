@@ -16,6 +16,7 @@ use super::layout::{BASES, ElasticLayout, GROUP_BITS, GROUPS, LARGEST};
 use super::put::PutKey;
 use super::region::Region;
 use super::shape::Shape;
+use super::shared::Moved;
 
 /// How much deeper than the average a region may be, in bits. Beyond that, hashes were chosen by an enemy.
 pub(super) const MOST_EXCESS: u32 = 8;
@@ -36,8 +37,8 @@ pub(crate) struct GrowthCounts {
 pub(crate) struct Elastic {
     pub(super) layout: ElasticLayout,
     /// Bits of a hash that the directory uses.
-    bits: u32,
-    directory: Vec<u32>,
+    pub(super) bits: u32,
+    pub(super) directory: Vec<u32>,
     pub(super) regions: Vec<Region>,
     /// The number of stored copies.
     pub(super) len: u64,
@@ -47,6 +48,8 @@ pub(crate) struct Elastic {
     overflows: bool,
     pub(super) counters: Counters,
     steps: GrowthCounts,
+    /// The hashes whose tables have moved since readers without locks were told.
+    pub(super) moved: Moved,
     pub(super) cpu: Cpu,
     pub(super) lookup: Chosen<Self>,
 }
@@ -107,6 +110,7 @@ impl Elastic {
             overflows: false,
             counters: Counters::default(),
             steps: GrowthCounts::default(),
+            moved: Moved::ALL,
             cpu,
             lookup: cpu.choose::<Self, Holds>(),
         };
@@ -125,6 +129,7 @@ impl Elastic {
             self.directory.extend(core::iter::repeat_n(i, entries));
         }
         debug_assert_eq!(self.directory.len(), 1 << self.bits, "the prefixes are complete");
+        self.moved = Moved::ALL;
         self.measure();
     }
 
@@ -165,7 +170,7 @@ impl Elastic {
     }
 
     /// The entries of the directory that lead to the region with this shape.
-    fn range(&self, shape: &Shape) -> core::ops::Range<usize> {
+    pub(super) fn range(&self, shape: &Shape) -> core::ops::Range<usize> {
         let begin = self.index(shape.prefix);
         begin..begin + (1 << (self.bits - shape.depth))
     }
@@ -250,7 +255,9 @@ impl Elastic {
 
     /// Removes everything.
     pub(super) fn reset(&mut self) {
-        let first = Self::first_shapes(&self.layout).map(Region::new).collect::<Result<Vec<_>, _>>();
+        let beside = &self.regions[0];
+        let first = Self::first_shapes(&self.layout).map(|shape| beside.beside(shape));
+        let first = first.collect::<Result<Vec<_>, _>>();
         if let Ok(regions) = first {
             self.regions = regions;
         } else {
@@ -324,6 +331,7 @@ impl Elastic {
     /// Remembers whether the region `at` has entries in its overflow.
     pub(super) fn note_overflow(&mut self, at: usize) {
         self.overflows |= !self.regions[at].overflow().is_empty();
+        self.moved.add(&self.regions[at].shape());
     }
 
     /// The depth beyond which regions are not split.
@@ -364,12 +372,14 @@ impl Elastic {
             directory.try_reserve_exact(2 * self.directory.len()).map_err(|_| Full)?;
             directory.extend(self.directory.iter().flat_map(|region| [*region; 2]));
             (self.directory, self.bits) = (directory, self.bits + 1);
+            self.moved = Moved::ALL;
         }
         Ok(())
     }
 
     /// Replaces the region `at`, and leads the directory to the new one.
     fn replace(&mut self, at: usize, region: Region) {
+        self.moved.add(&region.shape());
         self.table_bytes += region.bytes();
         self.overflows |= !region.overflow().is_empty();
         let range = self.range(&region.shape());
@@ -379,6 +389,7 @@ impl Elastic {
 
     /// Adds a region, and leads the directory to it.
     fn add(&mut self, region: Region) {
+        self.moved.add(&region.shape());
         self.table_bytes += region.bytes();
         self.overflows |= !region.overflow().is_empty();
         let range = self.range(&region.shape());
@@ -406,6 +417,9 @@ impl Elastic {
         }
         // A file may count fewer copies than it has entries.
         self.len = self.len.saturating_sub(1);
+        if self.overflows {
+            self.note_overflow(at);
+        }
         if self.len == 0 {
             self.reset();
         } else if self.regions[at].entries < self.regions[at].least {

@@ -2,6 +2,10 @@
 
 use core::convert::Infallible;
 
+use std::sync::Arc;
+
+use crate::bits::shared_arena::SharedArena;
+use crate::engine::reader::{Front, Reader};
 use crate::engine::rows::Keys;
 use crate::engine::{
     Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
@@ -11,6 +15,7 @@ use crate::error::{Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 
 use super::Elastic;
+use super::shared::ElasticReader;
 
 /// The most copies with equal values that are listed. (A file can claim more than memory holds.)
 const MOST_EQUAL: u64 = 1 << 16;
@@ -157,6 +162,23 @@ impl CuckooEngine for Elastic {
 
     fn insert_first(&mut self, keys: &Many, _: u64) -> usize {
         self.store_first(keys)
+    }
+
+    fn front(&mut self, arena: &mut Option<Arc<SharedArena>>) -> Front {
+        self.open_front(arena)
+    }
+
+    fn arena(&self) -> Option<&Arc<SharedArena>> {
+        self.regions.iter().find_map(super::Region::arena)
+    }
+
+    fn end_change(&mut self, front: &Front) {
+        self.show(front);
+        front.end(0);
+    }
+
+    fn reader(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
+        Box::new(ElasticReader::new(self.cpu, fronts))
     }
 
     fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {

@@ -98,9 +98,9 @@ fn slots_for(entries: u64, places: u32) -> u32 {
     (FEWEST_SLOTS..MOST_SLOTS).find(|slots| entries <= u64::from(limit(places, *slots))).unwrap_or(MOST_SLOTS)
 }
 
-/// An empty region.
-fn empty(layout: &ElasticLayout, shape: Shape) -> Result<Region, Full> {
-    let mut region = Region::new(shape).map_err(|_| Full)?;
+/// An empty region whose table is where that of another is.
+fn empty(beside: &Region, layout: &ElasticLayout, shape: Shape) -> Result<Region, Full> {
+    let mut region = beside.beside(shape).map_err(|_| Full)?;
     region.least = least(layout, &shape);
     Ok(region)
 }
@@ -150,7 +150,7 @@ pub(super) fn doubled(region: &Region, layout: &ElasticLayout) -> Result<Grown, 
     let over = region.overflow().sorted();
     let over: u64 = over.into_iter().map(|(_, copies)| copies.min(MOST_IN_TABLE)).sum();
     let slots = slots_for(u64::from(region.entries) + over, places);
-    let mut transfer = Transfer::new([empty(layout, Shape { places, slots, tag_bits, ..shape })?])?;
+    let mut transfer = Transfer::new([empty(region, layout, Shape { places, slots, tag_bits, ..shape })?])?;
     transfer.take(region, Change::Double)?;
     let [larger] = transfer.finish()?;
     Ok(Grown::One(larger))
@@ -168,7 +168,7 @@ fn split(region: &Region, layout: &ElasticLayout, tag_bits: u32) -> Result<[Regi
     })?;
     let child = |i: usize| {
         let (prefix, slots) = (shape.prefix | (i as u64) << (64 - depth), slots_for(counts[i], shape.places));
-        empty(layout, Shape { prefix, depth, slots, tag_bits, ..shape })
+        empty(region, layout, Shape { prefix, depth, slots, tag_bits, ..shape })
     };
     let mut transfer = Transfer::new([child(0)?, child(1)?])?;
     transfer.take(region, Change::Double)?;
@@ -215,7 +215,7 @@ fn half(layout: &ElasticLayout, shape: Shape, entries: u64) -> Shape {
 
 /// A region of this shape with the entries of others, each of which begins at a place and is some levels higher.
 fn filled(layout: &ElasticLayout, shape: Shape, regions: &[(&Region, u64, u32)]) -> Result<Region, Full> {
-    let mut transfer = Transfer::new([empty(layout, shape)?])?;
+    let mut transfer = Transfer::new([empty(regions[0].0, layout, shape)?])?;
     for &(source, first, levels) in regions {
         transfer.take(source, Change::Halve { first, levels })?;
     }

@@ -20,8 +20,8 @@
 //!   c 2^-f(first) + sum over later levels g of c/2 2^-f(g)
 //! ```
 //!
-//! [`ElasticLayout::new`] chooses f so that this sum, up to the last level for which the rate is promised, stays below
-//! the promise. Level g gets a share in proportion to 1/g. Levels of small tables get less, because long fingerprints
+//! [`ElasticLayout::in_shards`] chooses f so that this sum, up to the last level for which the rate is promised, stays
+//! below the promise. Level g gets a share in proportion to 1/g. Levels of small tables get less, because long fingerprints
 //! cost little there. If the caller expects a number of keys that is not small, its level gets half of the promise.
 
 use crate::bits::prefix_table::OFFSET_BITS;
@@ -128,15 +128,30 @@ fn first(group: usize, keys: u64) -> Option<(u32, u32)> {
     })
 }
 
-/// The bits of a hash that group and place leave at a level, for the group with the most places.
-fn hash_bits_left(level: u32) -> u32 {
-    64 - GROUP_BITS - level - (u32::BITS - BASES[GROUPS - 1].leading_zeros())
+/// The bits of a hash that a shard, group and place leave at a level, for the group with the most places. The shard
+/// is one of `shards`.
+fn hash_bits_left(level: u32, shards: u32) -> u32 {
+    let drawn = shards.next_power_of_two().ilog2();
+    (64 - GROUP_BITS - (u32::BITS - BASES[GROUPS - 1].leading_zeros())).saturating_sub(drawn + level)
 }
 
 impl ElasticLayout {
-    /// The layout for a promised rate, which begins with room for `keys` keys. The rate is promised for up to
-    /// `most_keys` keys if that is known, and otherwise for as many as hashes have bits for.
+    /// The layout of a filter without shards.
+    #[cfg(test)]
     pub(crate) fn new(rate: f64, keys: u64, most_keys: Option<u64>, value_bits: u32) -> Result<Self, Error> {
+        Self::in_shards(1, rate, keys, most_keys, value_bits)
+    }
+
+    /// The layout for a promised rate, which begins with room for `keys` keys. The rate is promised for up to
+    /// `most_keys` keys if that is known, and otherwise for as many as hashes have bits for. It is that of one of
+    /// `shards` shards, which a hash draws before anything else.
+    pub(crate) fn in_shards(
+        shards: u32,
+        rate: f64,
+        keys: u64,
+        most_keys: Option<u64>,
+        value_bits: u32,
+    ) -> Result<Self, Error> {
         // The group with the fewest places is the first to reach a level.
         let (highest, _) = first(0, keys).ok_or(Error::TooLarge { keys })?;
         let wanted =
@@ -144,17 +159,17 @@ impl ElasticLayout {
         // The last level for which 64 bits carry group, place and fingerprint.
         let layouts = (highest..=wanted).rev().map(|last_level| {
             let mut layout = Self { first_keys: keys, last_level, value_bits, bits: [0; LEVELS] };
-            layout.plan(rate);
+            layout.plan(rate, shards);
             layout
         });
-        layouts.into_iter().find(Self::fits).ok_or(Error::Option {
+        layouts.into_iter().find(|layout| layout.fits(shards)).ok_or(Error::Option {
             kind: Kind::Elastic,
             what: "hashes have too few bits for so low a rate and so many keys; ask for a higher rate",
         })
     }
 
     /// Sets the length of the fingerprints at every level.
-    fn plan(&mut self, rate: f64) {
+    fn plan(&mut self, rate: f64, shards: u32) {
         let (first, last) = (self.first_level(), self.last_level);
         let share = |level: u32| {
             let large = 1.0 / f64::from(level.max(SMALL_LEVEL));
@@ -175,7 +190,7 @@ impl ElasticLayout {
             // A doubling takes one bit of every fingerprint, and what is left must fit in the slots.
             let least = LEAST_BITS.max(before.saturating_sub(1));
             let bits = if level > last {
-                before.min(hash_bits_left(level)).max(least)
+                before.min(hash_bits_left(level, shards)).max(least)
             } else {
                 allowed += rate * share(level);
                 let chance = |bits: u32| entries * (-f64::from(bits)).exp2();
@@ -190,10 +205,10 @@ impl ElasticLayout {
         }
     }
 
-    /// Whether hashes and slots have enough bits for all levels with a promise.
-    fn fits(&self) -> bool {
+    /// Whether hashes and slots have enough bits for all levels with a promise, in one of so many shards.
+    pub(crate) fn fits(&self, shards: u32) -> bool {
         (self.first_level()..=self.last_level)
-            .all(|level| self.fingerprint_bits(level) <= hash_bits_left(level))
+            .all(|level| self.fingerprint_bits(level) <= hash_bits_left(level, shards))
             && self.is_possible()
     }
 

@@ -50,6 +50,7 @@ mod overflow;
 mod put;
 mod region;
 mod shape;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod transfer;

@@ -9,9 +9,13 @@
 //!
 //! `put.rs` stores entries, `content.rs` lists them.
 
+use std::sync::Arc;
+
 use crate::bits::Words;
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::prefix_table::{Approach, PrefixTable};
+use crate::bits::shared_arena::SharedArena;
+use crate::bits::shared_directory::Shown;
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
 
@@ -45,6 +49,11 @@ impl Region {
         Ok(Self::in_words(shape, Words::pooled(shape.buffer_bits())?))
     }
 
+    /// An empty region whose table is where that of this one is.
+    pub(super) fn beside(&self, shape: Shape) -> Result<Self, Error> {
+        Ok(Self::in_words(shape, self.table.words().beside(shape.buffer_bits())?))
+    }
+
     /// The region with this shape in a buffer of the size that it needs, which is still empty.
     pub(crate) fn in_words(shape: Shape, words: Words) -> Self {
         Self {
@@ -75,7 +84,7 @@ impl Region {
     /// A copy, if the system has the memory.
     pub(super) fn try_clone(&self) -> Result<Self, Error> {
         let mut copy = Self::new(self.shape())?;
-        copy.table.words_mut().copy_from_slice(self.words());
+        copy.table.copy_words(self.words());
         copy.overflow = self.overflow.clone();
         Ok(copy.counted(self))
     }
@@ -83,6 +92,26 @@ impl Region {
     /// This region with the counts of another with equal content.
     pub(super) fn counted(self, other: &Self) -> Self {
         Self { entries: other.entries, least: other.least, weight: other.weight, ..self }
+    }
+
+    /// Moves the table into an arena, unless it is there. Without memory for that, it stays where it is.
+    pub(super) fn move_into(&mut self, arena: &Arc<SharedArena>) {
+        if self.arena().is_some_and(|own| Arc::ptr_eq(own, arena)) {
+            return;
+        }
+        if let Ok(words) = Words::lent(arena, self.shape().buffer_bits()) {
+            self.table = self.table.moved_to(words);
+        }
+    }
+
+    /// What readers without locks are led to.
+    pub(super) fn shown(&self) -> Shown<'_> {
+        (&self.table, self.depth.into(), !self.overflow.is_empty())
+    }
+
+    /// The arena that the table is in, if other threads may read it.
+    pub(super) fn arena(&self) -> Option<&Arc<SharedArena>> {
+        self.table.words().arena()
     }
 
     pub(crate) fn words(&self) -> &[u64] {

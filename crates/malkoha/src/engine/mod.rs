@@ -31,9 +31,11 @@ pub(crate) use many::{CHUNK, Many, Share};
 pub use values::Values;
 
 use core::any::Any;
+use std::sync::Arc;
 
 use crate::bits::Words;
 use crate::bits::shared::Shared;
+use crate::bits::shared_arena::SharedArena;
 use crate::error::{Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 use atomic_bits::AtomicBits;
@@ -173,6 +175,20 @@ pub(crate) trait CuckooEngine: Engine {
     /// nothing.
     fn share(&mut self) -> Shared {
         Shared::default()
+    }
+    /// Does the same as a front. Filters that grow do so in `arena`, one for all shards, which is made when it is
+    /// needed.
+    fn front(&mut self, arena: &mut Option<Arc<SharedArena>>) -> Front {
+        let _ = arena;
+        Front::new(self.share(), self.aside())
+    }
+    /// The arena in which this filter grows.
+    fn arena(&self) -> Option<&Arc<SharedArena>> {
+        None
+    }
+    /// Shows readers what has changed, at the end of a change under the lock of the shard.
+    fn end_change(&mut self, front: &Front) {
+        front.end(self.aside());
     }
     /// Takes back what [`share`](Self::share) returned.
     fn take_back(&mut self, shared: Shared) {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::rows::Keys;
 use super::version::{Seen, Version};
 use crate::bits::shared::Shared;
+use crate::bits::shared_directory::SharedDirectory;
 use crate::key::KeyHash;
 
 /// What a reader found out without a lock: 1 if a key is present, 0 if it is absent, more if that is not certain. A
@@ -40,7 +41,7 @@ pub(crate) enum Closer {
 
 /// What readers see of a shard without its lock, on two cache lines of its own: processors fetch lines in pairs, and
 /// a version that is written would slow down readers of its neighbours.
-#[repr(align(128))]
+#[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Front {
     version: Version,
@@ -48,6 +49,8 @@ pub(crate) struct Front {
     aside: AtomicU64,
     /// The words of the table.
     words: Shared,
+    /// What leads to the tables of a filter that grows.
+    directory: Option<SharedDirectory>,
 }
 
 /// The bit that stands for a fingerprint among those outside the table.
@@ -58,7 +61,19 @@ pub(crate) const fn aside_bit(fingerprint: u64) -> u64 {
 
 impl Front {
     pub(crate) fn new(words: Shared, aside: u64) -> Self {
-        Self { version: Version::new(aside != 0), aside: AtomicU64::new(aside), words }
+        let version = Version::new(aside != 0);
+        Self { version, aside: AtomicU64::new(aside), words, directory: None }
+    }
+
+    /// The front of a filter that grows.
+    pub(crate) fn of_directory(directory: SharedDirectory) -> Self {
+        Self { directory: Some(directory), ..Self::new(Shared::default(), 0) }
+    }
+
+    /// What leads to the tables of a filter that grows.
+    #[inline(always)]
+    pub(crate) fn directory(&self) -> Option<&SharedDirectory> {
+        self.directory.as_ref()
     }
 
     pub(crate) fn words(&self) -> &Shared {
@@ -106,6 +121,12 @@ impl Front {
         } else {
             Closer::Answer(held)
         }
+    }
+
+    /// Whether a reader can trust what it read since it looked.
+    #[inline(always)]
+    pub(crate) fn is_still(&self, seen: Seen) -> bool {
+        self.version.is_still(seen)
     }
 
     /// Returns 0 if [`judge`](Self::judge) would trust the table.

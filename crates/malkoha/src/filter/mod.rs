@@ -18,11 +18,13 @@ pub use stats::{GrowthStats, Level, LinkStats, Stats};
 
 use core::any::Any;
 use core::fmt;
+use std::sync::Arc;
 
 use chain::Chain;
 
 use crate::bits::Words;
 use crate::bits::shared::Shared;
+use crate::bits::shared_arena::SharedArena;
 use crate::elastic::Elastic;
 use crate::engine::atomic_bits::AtomicBits;
 use crate::engine::reader::{Blind, Front, Reader};
@@ -278,11 +280,19 @@ impl Filter {
         Ok(self.cuckoo("count copies")?.count(key.key_hash(&self.hasher)))
     }
 
-    /// Lets readers that hold no lock see the table; returns what they read.
-    pub(crate) fn share(&mut self) -> Shared {
+    /// Lets readers that hold no lock see the filter. Filters that grow do so in `arena`, one for all shards.
+    pub(crate) fn front(&mut self, arena: &mut Option<Arc<SharedArena>>) -> Front {
         match &mut self.body {
-            Body::Cuckoo(engine) => engine.share(),
-            Body::Bloom(_) => Shared::default(),
+            Body::Cuckoo(engine) => engine.front(arena),
+            Body::Bloom(_) => Front::new(Shared::default(), 0),
+        }
+    }
+
+    /// The arena in which shards that grow do so.
+    pub(crate) fn arena(&self) -> Option<&Arc<SharedArena>> {
+        match &self.body {
+            Body::Cuckoo(engine) => engine.arena(),
+            Body::Bloom(_) => None,
         }
     }
 
@@ -294,18 +304,18 @@ impl Filter {
         }
     }
 
-    /// Takes back what [`share`](Self::share) returned.
+    /// Takes back what [`front`](Self::front) gave to readers.
     pub(crate) fn take_back(&mut self, shared: Shared) {
         if let Body::Cuckoo(engine) = &mut self.body {
             engine.take_back(shared);
         }
     }
 
-    /// The bits of all that is kept outside the table, for readers that hold no lock.
-    pub(crate) fn aside(&self) -> u64 {
-        match &self.body {
-            Body::Cuckoo(engine) => engine.aside(),
-            Body::Bloom(_) => 0,
+    /// Shows readers what has changed, at the end of a change under the lock of the shard.
+    pub(crate) fn end_change(&mut self, front: &Front) {
+        match &mut self.body {
+            Body::Cuckoo(engine) => engine.end_change(front),
+            Body::Bloom(_) => front.end(0),
         }
     }
 

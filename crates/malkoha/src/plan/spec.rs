@@ -56,7 +56,7 @@ pub struct Spec {
     max_steps: u32,
     pub(crate) threads: usize,
     pub(crate) growing: bool,
-    most_keys: Option<u64>,
+    pub(crate) most_keys: Option<u64>,
     pattern: Option<Pattern>,
     cost: Option<Cost>,
     value_bits: Option<u32>,
@@ -379,7 +379,9 @@ impl Spec {
             return refuse("only blocked Bloom filters have patterns and costs");
         }
         let value_bits = self.checked_value_bits()?;
-        let layout = |rate, keys| ElasticLayout::new(check_rate(rate)?, keys, self.most_keys, value_bits);
+        let layout = |rate, keys| {
+            ElasticLayout::in_shards(self.shards, check_rate(rate)?, keys, self.most_keys, value_bits)
+        };
         let (keys, rate, layout) = match self.given {
             Given::Rate(rate) => (FIRST_KEYS, rate, layout(rate, FIRST_KEYS)?),
             Given::KeysAndRate(0, _) => return Err(Error::NoKeys),

@@ -16,8 +16,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use crate::cuckoo::round;
-use crate::engine::Again;
 use crate::engine::threads::{self, join, spawn};
+use crate::engine::{Again, CHUNK};
 use crate::error::Full;
 use crate::filter::Filter;
 use crate::key::{Key, KeyHash, KeyHasher};
@@ -49,7 +49,9 @@ impl Sharded {
     /// ```
     pub fn extend<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> Result<(), Full> {
         let threads = threads.clamp(1, MOST_THREADS);
-        let round = round(self.geometry.keys());
+        // Of a filter that grows, it is an eighth of the keys that there will be.
+        let all = if self.geometry.is_growing() { self.len().saturating_add(keys.len() as u64) } else { 0 };
+        let round = round(self.geometry.keys().max(all));
         let hasher = self.hasher;
         self.all_or_nothing(|filters| {
             keys.chunks(round).try_for_each(|keys| store_slice(filters, &hasher, keys, threads))
@@ -215,9 +217,11 @@ struct Inserter<'a> {
 fn store(inserter: &Mutex<Inserter>, hashes: Vec<KeyHash>) -> Result<(), Full> {
     let Inserter { set, first, shards, groups } = &mut *inserter.lock().expect("no holder panics");
     groups.group(hashes.into_iter(), *shards);
-    groups
-        .parts()
-        .try_for_each(|(shard, hashes, _)| set[shard - *first].insert_slice(hashes).map_err(|_| Full))
+    groups.parts().try_for_each(|(shard, hashes, _)| {
+        // Long slices might be stored in another order, and how many keys of a shard come together depends on the threads.
+        let mut chunks = hashes.chunks(CHUNK);
+        chunks.try_for_each(|hashes| set[shard - *first].insert_slice(hashes).map_err(|_| Full))
+    })
 }
 
 /// Hands hashes to an inserter.

@@ -60,6 +60,13 @@ impl ShardedGeometry {
         self.shard.key_format()
     }
 
+    /// Whether the shards grow when they are full: [`Spec::growing`](crate::Spec::growing). Keys and memory are then
+    /// those that the filter begins with.
+    #[must_use]
+    pub fn is_growing(&self) -> bool {
+        self.shard.is_growing()
+    }
+
     /// The number of shards.
     #[must_use]
     pub fn shards(&self) -> u32 {
@@ -85,7 +92,8 @@ impl ShardedGeometry {
     }
 
     /// The number of keys that it takes reliably, which may be more than planned: the most for which the
-    /// fullest shard is not too full. For Bloom kinds, the planned number.
+    /// fullest shard is not too full. For Bloom kinds, the planned number. For filters that grow, the number up to which
+    /// the rate is promised.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         if self.kind().is_bloom() {

@@ -68,7 +68,8 @@ impl Sharded {
         }
         let shard = *filters[0].geometry();
         drop(filters);
-        self.geometry.shard = shard;
+        // The rates of filters that grow add up.
+        (self.geometry.shard, self.geometry.rate) = (shard, shard.rate());
         Ok(())
     }
 }

@@ -7,6 +7,7 @@
 //!   lookups    without a lock             tags.rs: a version for each shard says whether a writer was in the way
 //!   changes    under the lock of a shard  tags.rs; slices are sorted by shard (groups.rs), one lock at a time
 //!   Bloom      atomic bits, no locks      bits.rs
+//!   growth     readers see old memory     elastic/shared.rs, bits/shared_arena.rs
 //!   bulk       through `&mut`             bulk.rs: threads own shards
 //! ```
 //!
@@ -40,9 +41,11 @@ use crate::engine::saturating_sum;
 use crate::engine::{Counters, Inserted};
 use crate::error::{Error, Full};
 use crate::filter::Filter;
-use crate::filter::{Level, Stats};
+use crate::filter::{GrowthStats, Level, Stats};
 use crate::key::draw::draw;
 use crate::key::{Key, KeyHash, KeyHasher};
+#[cfg(doc)]
+use crate::plan::Spec;
 
 /// The maximum number of shards.
 pub(crate) const MOST_SHARDS: u32 = 4096;
@@ -67,6 +70,13 @@ pub(crate) const MOST_SHARDS: u32 = 4096;
 /// mean, so that one filter in a million has a fuller shard. With a million keys of the default kind, 2
 /// shards take 0.6 %, 8 take 1.7 % and 64 take 5.6 % more memory than no shards. Bloom kinds, which refuse no
 /// key, take 0.4 to 0.6 % more with 64. The rate stays the same: `docs/NOTEBOOK.md`, "The price of shards".
+///
+/// # Growth
+///
+/// Shards of a growing spec ([`Spec::rate`](crate::Spec::rate), [`Spec::growing`](crate::Spec::growing)) grow and
+/// shrink one by one, while lookups go on without locks. They need no room for the fullest shard. Memory that becomes
+/// free is used again, but returns to the system only when no reader can look at it:
+/// [`release_memory`](Self::release_memory).
 ///
 /// # Panics
 ///
@@ -164,7 +174,8 @@ impl Sharded {
 
     /// Whether the filter may hold a key: `false` is certain, `true` is wrong with the filter's rate. Takes no lock
     /// and writes to no memory that other threads read. Exceptions, in cuckoo kinds: the key looks like one in the
-    /// stash of its shard, or somebody changes the shard for a long time, as `clear` and inserts of slices do.
+    /// stash of its shard, it is absent from a region with an overflow, or somebody changes the shard for a long time, as
+    /// `clear` and inserts of slices do.
     #[must_use]
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
@@ -186,6 +197,24 @@ impl Sharded {
     /// Removes all keys, one shard after another. In Bloom kinds, a key that is inserted at the same time may be lost.
     pub fn clear(&self) {
         (0..self.shards.len()).for_each(|shard| self.shards.clear(shard));
+    }
+
+    /// Gives memory back to the system that shards which [grow](Spec::growing) have at hand. A table that became too
+    /// small or too large leaves its memory to later ones, because a reader may still look at it; only where there can be
+    /// no reader, as here and in other operations that take `&mut self`, the system gets it back.
+    ///
+    /// ```
+    /// let mut filter = malkoha::Spec::rate(0.001).sharded(4).build()?;
+    /// let keys: Vec<u64> = (0..100_000).collect();
+    /// filter.insert_slice(&keys)?;
+    /// filter.remove_slice(&keys[1000..])?;
+    /// let before = filter.stats().memory_bytes;
+    /// filter.release_memory();
+    /// assert!(filter.stats().memory_bytes < before / 2);
+    /// # Ok::<(), malkoha::Error>(())
+    /// ```
+    pub fn release_memory(&mut self) {
+        drop(self.shards.exclusive());
     }
 
     /// The number of copies stored.
@@ -231,24 +260,37 @@ impl Sharded {
         let mean = |number: fn(&Stats) -> f64| parts.iter().map(number).sum::<f64>() / parts.len() as f64;
         let (items, capacity) = (sum(|part| part.items), self.geometry.capacity());
         let stash_size = sum(|part| part.stash_size);
+        let growth = parts.iter().filter_map(|part| part.growth).reduce(|sum, one| GrowthStats {
+            regions: sum.regions + one.regions,
+            steps: sum.steps + one.steps,
+            shrinks: sum.shrinks + one.shrinks,
+            longest_step: sum.longest_step.max(one.longest_step),
+            overflow: sum.overflow.saturating_add(one.overflow),
+            promised_keys: capacity,
+        });
+        let grows = self.geometry.is_growing();
         let refusing = parts.iter().any(|part| part.level == Level::Full && part.insert_failures > 0);
         Stats {
             items,
             slots: sum(|part| part.slots),
             load: mean(|part| part.load),
             threshold: self.geometry.shard.threshold(),
-            memory_bytes: sum(|part| part.memory_bytes),
+            memory_bytes: sum(|part| part.memory_bytes).saturating_add(self.shards.spare_bytes()),
             stash_size,
             insert_failures: counters.failures,
             steps_mean: counters.steps_mean(),
             steps_max: counters.most_steps,
             promised_rate: self.geometry.rate,
             predicted_rate: mean(|part| part.predicted_rate),
-            head_room: capacity.saturating_sub(items),
-            level: if refusing { Level::Full } else { Level::of(items, capacity, stash_size) },
-            grows: false,
+            head_room: if grows { sum(|part| part.head_room) } else { capacity.saturating_sub(items) },
+            level: match () {
+                () if grows => Level::Room,
+                () if refusing => Level::Full,
+                () => Level::of(items, capacity, stash_size),
+            },
+            grows,
             links: Vec::new(),
-            growth: None,
+            growth,
         }
     }
 
@@ -259,8 +301,12 @@ impl Sharded {
     }
 }
 
-/// Empty filters for all shards, side by side in one buffer, which is on large pages if it is large.
+/// Empty filters for all shards, side by side in one buffer, which is on large pages if it is large. Those that grow
+/// have tables of their own.
 fn empty_filters(geometry: &ShardedGeometry) -> Result<Vec<Filter>, Error> {
+    if geometry.is_growing() {
+        return (0..geometry.shards).map(|_| Filter::new(geometry.shard)).collect();
+    }
     let too_large = || Error::TooLarge { keys: geometry.keys };
     let bytes = Words::bytes_for(geometry.shard.table_bits().ok_or_else(too_large)?);
     let all = bytes.checked_mul(u64::from(geometry.shards)).and_then(Words::bits_in).ok_or_else(too_large)?;

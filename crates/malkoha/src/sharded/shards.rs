@@ -12,10 +12,6 @@ use crate::key::KeyHash;
 use crate::kind::Kind;
 
 /// All shards of a filter.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a filter has one of them, and lookups follow no further pointer"
-)]
 pub(super) enum Shards {
     Tags(Tags),
     Bits(Bits),
@@ -77,6 +73,14 @@ impl Shards {
         match self {
             Self::Tags(tags) => tags.read(shard).len(),
             Self::Bits(bits) => bits.added(shard),
+        }
+    }
+
+    /// Bytes of memory that shards which grow have at hand.
+    pub(super) fn spare_bytes(&self) -> u64 {
+        match self {
+            Self::Tags(tags) => tags.spare_bytes(),
+            Self::Bits(_) => 0,
         }
     }
 

@@ -5,6 +5,7 @@ use crate::error::{Error, Full};
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::plan::{Given, Spec};
+use crate::theory;
 use crate::theory::search::most;
 
 use super::geometry::{ShardedGeometry, keys_per_shard};
@@ -34,6 +35,8 @@ impl Spec {
     ///
     /// With eight times as many shards as threads, two threads rarely need the same shard.
     ///
+    /// Shards of a [growing](Self::growing) spec grow one by one; those of Bloom kinds do not.
+    ///
     /// ```
     /// let filter = malkoha::Spec::new(1000, 0.001).sharded(8).build()?;
     /// std::thread::scope(|scope| {
@@ -62,9 +65,12 @@ impl ShardedSpec {
         if !(1..=MOST_SHARDS).contains(&shards) {
             return Err(Error::Shards { got: shards, most: MOST_SHARDS });
         }
-        if spec.growing || spec.kind == Kind::Elastic {
-            let what = "shards do not grow; plan for the keys that will come";
+        if spec.growing && spec.kind.is_bloom() {
+            let what = "shards of Bloom kinds do not grow; plan for the keys that will come";
             return Err(Error::Option { kind: spec.kind, what });
+        }
+        if spec.growing || spec.kind == Kind::Elastic {
+            return self.plan_growing();
         }
         let each = |keys| keys_per_shard(spec.kind, keys, shards);
         let count = u64::from(shards);
@@ -96,6 +102,28 @@ impl ShardedSpec {
             bloom::check(keys, rate)?;
         }
         Ok(ShardedGeometry { keys, rate, shards, shard })
+    }
+
+    /// The geometry of shards that grow. Each of them keeps the whole promise, because a key is looked for in one.
+    fn plan_growing(&self) -> Result<ShardedGeometry, Error> {
+        let Self { spec, shards } = *self;
+        let mut one = spec;
+        one.shards = shards;
+        // A shard that gets more keys than others grows sooner, so that none needs room for the fullest.
+        let each = |keys: u64| keys.div_ceil(u64::from(shards));
+        one.given = match spec.given {
+            Given::KeysAndRate(keys, rate) => Given::KeysAndRate(each(keys), rate),
+            Given::RateAndMemory(rate, bytes) => Given::RateAndMemory(rate, bytes / u64::from(shards)),
+            given => given,
+        };
+        // But the promise must hold in the fullest shard too.
+        one.most_keys = spec.most_keys.map(|most| theory::fullest_shard(most, shards));
+        let shard = one.plan()?;
+        let keys = match spec.given {
+            Given::KeysAndRate(keys, _) => keys,
+            _ => shard.keys().saturating_mul(u64::from(shards)),
+        };
+        Ok(ShardedGeometry { keys, rate: shard.rate(), shards, shard })
     }
 
     /// Builds an empty filter.

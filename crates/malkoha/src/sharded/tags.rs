@@ -2,9 +2,10 @@
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
+use crate::bits::shared_arena::SharedArena;
 use crate::engine::reader::{Blind, Closer, Front, Reader};
 use crate::engine::rows::Keys;
 use crate::filter::Filter;
@@ -24,6 +25,8 @@ const BROKEN: &str = "a thread panicked inside this shard, so its content cannot
 pub(super) struct Tags {
     reader: Box<dyn Reader>,
     locks: Box<[Lock]>,
+    /// Where shards grow, if they do.
+    arena: Option<Arc<SharedArena>>,
 }
 
 /// The lock of one shard, on two cache lines of its own: processors fetch lines in pairs, and a lock that is taken
@@ -34,14 +37,18 @@ pub(super) struct Lock(RwLock<Filter>);
 impl Tags {
     /// Makes shards of filters of equal geometry.
     pub(super) fn new(mut filters: Vec<Filter>) -> Self {
-        let fronts: Box<[Front]> =
-            filters.iter_mut().map(|filter| Front::new(filter.share(), filter.aside())).collect();
+        let mut arena = filters.iter().find_map(|filter| filter.arena().cloned());
+        if let Some(arena) = &arena {
+            // There are no readers yet.
+            arena.trim();
+        }
+        let fronts: Box<[Front]> = filters.iter_mut().map(|filter| filter.front(&mut arena)).collect();
         let reader = match filters.first() {
             Some(filter) => filter.reader(fronts),
             None => Box::new(Blind(fronts)),
         };
         let locks = filters.into_iter().map(|filter| Lock(RwLock::new(filter))).collect();
-        Self { reader, locks }
+        Self { reader, locks, arena }
     }
 
     /// The filters alone.
@@ -57,6 +64,11 @@ impl Tags {
 
     pub(super) fn len(&self) -> usize {
         self.locks.len()
+    }
+
+    /// Bytes of memory that shards which grow have at hand.
+    pub(super) fn spare_bytes(&self) -> u64 {
+        self.arena.as_ref().map_or(0, |arena| arena.free_bytes() as u64)
     }
 
     /// # Panics
@@ -131,7 +143,7 @@ impl Drop for Change<'_> {
     fn drop(&mut self) {
         // After a panic the change never ends: readers go to the lock, which is broken.
         if thread::panicking() == self.was_panicking {
-            self.front.end(self.filter.aside());
+            self.filter.end_change(self.front);
         }
     }
 }

@@ -94,6 +94,10 @@ impl Sharded {
                 format!("{keys} planned keys do not fit shards for {}", shard.keys()),
             ));
         }
+        if shard.elastic().is_some_and(|layout| !layout.fits(count)) {
+            let what = format!("{count} shards leave too few bits of a hash for the fingerprints");
+            return Err(store::bad_parts(what));
+        }
         let (places, fingerprints) =
             shard.cuckoo().map_or((1, 1), |layout| (layout.places(), layout.fingerprints()));
         if bits_needed(&[u64::from(count), places, fingerprints]) > u64::BITS {

@@ -210,6 +210,9 @@ pub(crate) fn sharded_specs() -> Vec<(String, ShardedSpec)> {
     .into();
     let bytes = spec(Kind::Sorted, 3).whole().key_format(KeyFormat::Bytes).sharded(3);
     specs.push(("sharded-3-sorted-bytes".to_owned(), bytes));
+    let growing = Spec::rate(0.01).seed(SEED);
+    specs.push(("sharded-3-elastic".to_owned(), growing.sharded(3)));
+    specs.push(("sharded-2-elastic-values-4".to_owned(), growing.values(4).sharded(2)));
     specs
 }
 
