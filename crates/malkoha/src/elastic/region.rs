@@ -27,6 +27,8 @@ pub(crate) struct Region {
     pub(super) overflow: Overflow,
     depth: u8,
     pub(super) cpu: Cpu,
+    /// Whether the table may have empty slots before others that are not.
+    pub(super) has_holes: bool,
     /// The fewest entries before the region shrinks.
     pub(super) least: u32,
     pub(super) table: PrefixTable,
@@ -51,6 +53,7 @@ impl Region {
             overflow: Overflow::default(),
             depth: u8::try_from(shape.depth).expect("at most 64"),
             cpu: Cpu::detect(),
+            has_holes: false,
             table: PrefixTable::new(words, shape.places, shape.form()),
             prefix: shape.prefix,
             entries: 0,
@@ -82,7 +85,8 @@ impl Region {
 
     /// This region with the counts of another with equal content.
     pub(super) fn counted(self, other: &Self) -> Self {
-        Self { entries: other.entries, least: other.least, weight: other.weight, ..self }
+        let Self { has_holes, entries, least, weight, .. } = *other;
+        Self { has_holes, least, entries, weight, ..self }
     }
 
     pub(crate) fn words(&self) -> &[u64] {
@@ -182,7 +186,7 @@ impl Region {
     /// What an entry adds to the weight.
     #[inline(always)]
     pub(super) fn weight_of(tag: u64) -> u128 {
-        1 << tag.trailing_zeros()
+        u128::from(tag & tag.wrapping_neg())
     }
 
     /// The first place of an entry of this region.
@@ -258,6 +262,7 @@ impl Region {
             None => return false,
             Some(Found::Slot { bit, content }) => {
                 self.table.write(bit, 0);
+                self.has_holes = true;
                 self.entries -= 1;
                 self.weight -= Self::weight_of(content);
             }
