@@ -27,6 +27,21 @@ Every point is a tenth of a doubling after the one before. The chain is what gro
 tables, each twice as large as the one before, all of which a lookup searches. It begins with 1000 keys. The planned \
 filter is the default kind, `sorted`, planned anew for every number of keys.";
 
+/// What the authors of other filters publish.
+const PUBLISHED: &str = "\
+Other filters that grow, by the code that their authors publish. They were not run here. Their papers draw bits per key \
+as curves, of which no numbers were found for a rate of 0.1 %. So the last column is only what slots and loads imply:
+
+| filter | grows by | load | bits of a slot | bits per key |
+| --- | --- | --- | --- | --- |
+| InfiniFilter (Dayan et al. 2023), Aleph (2024) | doubling all at once | 0.4 to 0.8 | a fingerprint and 3 | 1.25 to 2.5 slots |
+| Taffy cuckoo (Apple 2022) | doubling all at once | 0.45 to 0.9 | 16, for a rate of about 3 % | 17.8 to 35.6 |
+
+Sources: `filters/QuotientFilter.java` in nivdayan/FilterLibrary, commit 0f63cb5, whose filters expand at a load of 0.8; \
+`cpp/include/filter/taffy-cuckoo.hpp` in jbapple/libfilter, commit 075bae4, where the rate is a comment.
+
+";
+
 /// Numbers of keys from which on the price of growth is judged.
 const JUDGED: f64 = 1e5;
 
@@ -43,6 +58,7 @@ pub(super) fn chapter(folders: &Folders) -> Result<(String, Vec<Document>), Box<
     for table in tables(&record) {
         text.extend([&table.title[..], ":\n\n", &markdown(&table)]);
     }
+    text.push_str(PUBLISHED);
     Ok((text, vec![(folders.docs.join("figures").join(file), view.figure().draw())]))
 }
 

@@ -111,8 +111,8 @@ impl Vectors for Avx2 {
     }
 
     #[inline(always)]
-    fn others(self, key: &Approach<'_>) -> [u32; 16] {
-        key.others_one_by_one()
+    fn others_with_room(self, key: &Approach<'_>) -> ([u32; 16], u32) {
+        key.others_with_room_one_by_one()
     }
 
     #[inline(always)]

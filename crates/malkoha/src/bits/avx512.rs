@@ -5,17 +5,19 @@
 use core::arch::asm;
 use core::arch::x86_64::{
     __m256i, __m512i, _mm_setr_epi32, _mm256_castsi128_si256, _mm256_inserti128_si256, _mm256_loadu_si256,
-    _mm256_set1_epi32, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512, _mm512_andnot_si512,
-    _mm512_broadcast_i32x4, _mm512_castsi256_si512, _mm512_cmplt_epu64_mask, _mm512_cvtepu16_epi32,
-    _mm512_inserti64x4, _mm512_loadu_si512, _mm512_mask_blend_epi32, _mm512_mask_sub_epi32,
-    _mm512_mask_testn_epi32_mask, _mm512_min_epu32, _mm512_movepi32_mask, _mm512_mul_epu32,
-    _mm512_mullo_epi32, _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_permutexvar_epi8,
-    _mm512_permutexvar_epi32, _mm512_rolv_epi64, _mm512_rorv_epi64, _mm512_set1_epi32, _mm512_set1_epi64,
-    _mm512_setr_epi32, _mm512_setr_epi64, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_shuffle_epi32,
-    _mm512_slli_epi32, _mm512_slli_epi64, _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_srli_epi32,
-    _mm512_srli_epi64, _mm512_srlv_epi32, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi32,
-    _mm512_sub_epi64, _mm512_ternarylogic_epi32, _mm512_test_epi32_mask, _mm512_test_epi64_mask,
-    _mm512_testn_epi32_mask, _mm512_testn_epi64_mask, _mm512_xor_si512,
+    _mm256_set1_epi32, _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
+    _mm512_andnot_si512, _mm512_broadcast_i32x4, _mm512_castsi256_si512, _mm512_cmplt_epu64_mask,
+    _mm512_cvtepi64_epi32, _mm512_cvtepu16_epi32, _mm512_inserti64x4, _mm512_loadu_si512,
+    _mm512_mask_blend_epi32, _mm512_mask_i32gather_epi32, _mm512_mask_i64gather_epi64, _mm512_mask_sub_epi32,
+    _mm512_mask_sub_epi64, _mm512_mask_testn_epi32_mask, _mm512_min_epu32, _mm512_min_epu64,
+    _mm512_movepi32_mask, _mm512_movepi64_mask, _mm512_mul_epu32, _mm512_mullo_epi32, _mm512_or_si512,
+    _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_permutexvar_epi32, _mm512_rolv_epi64,
+    _mm512_rorv_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_setr_epi64,
+    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_shuffle_epi32, _mm512_slli_epi32, _mm512_slli_epi64,
+    _mm512_sllv_epi32, _mm512_sllv_epi64, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_srlv_epi32,
+    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi32, _mm512_sub_epi64, _mm512_ternarylogic_epi32,
+    _mm512_test_epi32_mask, _mm512_test_epi64_mask, _mm512_testn_epi32_mask, _mm512_testn_epi64_mask,
+    _mm512_xor_si512,
 };
 
 use crate::key::KeyHash;
@@ -32,7 +34,7 @@ use super::lanes::Lanes;
 use super::pair::Pair;
 use super::placed::Placed;
 use super::prefix_table::{Approach, OFFSET_BITS, SECOND_SIDE};
-use super::prefixes::{HALF_WINDOW, NARROW_BITS, second_half};
+use super::prefixes::{HALF_WINDOW, NARROW_BITS, WIDE_HALF, second_half};
 #[cfg(not(malkoha_bytes))]
 use super::shared;
 use super::words::SURE_BITS;
@@ -254,16 +256,16 @@ fn hits(key: &impl Placed) -> u16 {
     hits & key.lanes()
 }
 
+/// `Vectors::others_with_room` for narrow slots.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn others(key: &Approach<'_>) -> [u32; 16] {
+fn others_with_room(key: &Approach<'_>) -> ([u32; 16], u32) {
+    let (table, form) = (key.table, key.table.form());
     let tags = tags(key);
     let numbers = _mm512_srli_epi32::<{ u32::BITS - OFFSET_BITS }>(_mm512_slli_epi32::<1>(tags));
-    // SAFETY: there are 32 bytes, and this load needs no alignment.
-    let distances = unsafe { _mm256_loadu_si256(key.table.distances().as_ptr().cast()) };
-    let distances = _mm512_permutexvar_epi32(numbers, _mm512_cvtepu16_epi32(distances));
-    let distances = _mm512_mullo_epi32(distances, _mm512_set1_epi32(key.table.stride().cast_signed()));
-    let bits = _mm512_set1_epi32(key.table.bits().cast_signed());
+    let distances = _mm512_permutexvar_epi32(numbers, distances(key));
+    let distances = _mm512_mullo_epi32(distances, _mm512_set1_epi32(table.stride().cast_signed()));
+    let bits = _mm512_set1_epi32(table.bits().cast_signed());
     let steps = _mm512_mask_sub_epi32(distances, _mm512_movepi32_mask(tags), bits, distances);
     let [first, second] = key.at();
     let first = _mm512_castsi256_si512(_mm256_set1_epi32(first.cast_signed()));
@@ -274,7 +276,25 @@ fn others(key: &Approach<'_>) -> [u32; 16] {
     let mut array = [0; 16];
     // SAFETY: the array has 64 bytes, and this store needs no alignment.
     unsafe { _mm512_storeu_si512(array.as_mut_ptr().cast(), others) };
-    array
+    let last = (form.width() * (form.slots() - 1)).cast_signed();
+    let last = _mm512_add_epi32(others, _mm512_set1_epi32(last));
+    let (bytes, phases) = (_mm512_srli_epi32::<3>(last), _mm512_and_si512(last, _mm512_set1_epi32(7)));
+    let words = table.words().as_ptr().cast();
+    // SAFETY: all of these are slots of the table, and four bytes from each are inside the words, which have more than
+    // that beyond the last slot.
+    let slots = unsafe { _mm512_mask_i32gather_epi32::<1>(bits, table.lanes, bytes, words) };
+    let tags =
+        _mm512_sllv_epi32(_mm512_srlv_epi32(slots, phases), _mm512_set1_epi32(table.shift.cast_signed()));
+    (array, u32::from(_mm512_testn_epi32_mask(tags, tags) & table.lanes))
+}
+
+/// The numbers of places from the first to the second place, by the first bits of a fingerprint.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn distances(key: &Approach<'_>) -> __m512i {
+    // SAFETY: there are 32 bytes, and this load needs no alignment.
+    let distances = unsafe { _mm256_loadu_si256(key.table.distances().as_ptr().cast()) };
+    _mm512_cvtepu16_epi32(distances)
 }
 
 /// The second side in a lane of 32 bits.
@@ -302,6 +322,9 @@ unsafe fn both_halves(first: *const __m256i, second: *const __m256i) -> __m512i 
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second)
 }
 
+/// Bytes of a vector: both halves of a window over wide slots.
+const VECTOR_BYTES: u8 = 64;
+
 /// The numbers of the slots of a place.
 const SLOTS: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
@@ -309,18 +332,25 @@ const SLOTS: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
 fn wide_tags(key: &Approach<'_>, side: usize) -> __m512i {
-    // SAFETY: a window of wide slots has 64 bytes, and this load needs no alignment.
-    let bytes = unsafe { _mm512_loadu_si512(key.window(side).cast()) };
+    let table = key.table;
+    let second = usize::from(table.window_bytes()) - WIDE_HALF;
+    let first = key.window(side);
+    // SAFETY: both halves are inside the window.
+    let bytes = unsafe { both_halves(first.cast(), first.wrapping_add(second).cast()) };
     // SAFETY: there are 64 bytes, and this load needs no alignment.
     let slots = unsafe { _mm512_loadu_si512(SLOTS.as_ptr().cast()) };
-    let begins = _mm512_mul_epu32(slots, _mm512_set1_epi64(i64::from(key.table.form().width())));
-    let begins = _mm512_add_epi64(begins, _mm512_set1_epi64((key.phase(side) as u64).cast_signed()));
+    let begins = _mm512_mul_epu32(slots, _mm512_set1_epi64(i64::from(table.form().width())));
+    // The first four slots are in the first half, the others in the second.
+    let phase = i64::from(key.at()[side] % 8);
+    let moved = phase + 8 * (i64::from(VECTOR_BYTES) - i64::from(table.window_bytes()));
+    let phases = _mm512_setr_epi64(phase, phase, phase, phase, moved, moved, moved, moved);
+    let begins = _mm512_add_epi64(begins, phases);
     let repeat = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0, 0x0808_0808, 0x0808_0808));
     let order = _mm512_shuffle_epi8(_mm512_srli_epi64::<3>(begins), repeat);
     let order = _mm512_add_epi64(order, _mm512_set1_epi64(0x0706_0504_0302_0100));
     let shifts = _mm512_and_si512(begins, _mm512_set1_epi64(7));
     let slots = _mm512_srlv_epi64(_mm512_permutexvar_epi8(order, bytes), shifts);
-    _mm512_sllv_epi64(slots, _mm512_set1_epi64(i64::from(key.table.shift)))
+    _mm512_sllv_epi64(slots, _mm512_set1_epi64(i64::from(table.shift)))
 }
 
 /// `Vectors::hits` for wide slots. (Not inlined, so that narrow slots have the registers.)
@@ -338,6 +368,39 @@ fn wide_hits(key: &Approach<'_>) -> u32 {
         u32::from(_mm512_cmplt_epu64_mask(differing, _mm512_add_epi64(marks, marks)))
     };
     (hits(0, key.sought) | hits(1, key.sought | SECOND_SIDE) << 8) & u32::from(key.table.lanes)
+}
+
+/// `Vectors::others_with_room` for wide slots.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn wide_others_with_room(key: &Approach<'_>) -> ([u32; 16], u32) {
+    let (table, form) = (key.table, key.table.form());
+    let (mut others, mut with_room) = ([0; 16], 0);
+    for side in 0..2 {
+        let tags = wide_tags(key, side);
+        let numbers = _mm512_srli_epi64::<{ u64::BITS - OFFSET_BITS }>(_mm512_slli_epi64::<1>(tags));
+        // Only the lower halves of lanes count.
+        let distances = _mm512_permutexvar_epi32(numbers, distances(key));
+        let distances = _mm512_mul_epu32(distances, _mm512_set1_epi64(table.stride().into()));
+        let bits = _mm512_set1_epi64(table.bits().into());
+        let steps = _mm512_mask_sub_epi64(distances, _mm512_movepi64_mask(tags), bits, distances);
+        let sums = _mm512_add_epi64(_mm512_set1_epi64(key.at()[side].into()), steps);
+        let at = _mm512_min_epu64(sums, _mm512_sub_epi64(sums, bits));
+        let (halves, of_side) = (_mm512_cvtepi64_epi32(at), &mut others[8 * side..][..8]);
+        // SAFETY: this part of the array has 32 bytes, and this store needs no alignment.
+        unsafe { _mm256_storeu_si256(of_side.as_mut_ptr().cast(), halves) };
+        let last = _mm512_set1_epi64((form.width() * (form.slots() - 1)).into());
+        let last = _mm512_add_epi64(at, last);
+        let (bytes, phases) = (_mm512_srli_epi64::<3>(last), _mm512_and_si512(last, _mm512_set1_epi64(7)));
+        let (lanes, words) = ((1u8 << form.slots()) - 1, table.words().as_ptr().cast());
+        // SAFETY: all of these are slots of the table, and eight bytes from each are inside the words, which have more
+        // than that beyond the last slot.
+        let slots = unsafe { _mm512_mask_i64gather_epi64::<1>(bits, lanes, bytes, words) };
+        let tags = _mm512_sllv_epi64(_mm512_srlv_epi64(slots, phases), _mm512_set1_epi64(table.shift.into()));
+        with_room |= u32::from(_mm512_testn_epi64_mask(tags, tags) & lanes) << (8 * side);
+    }
+    (others, with_room)
 }
 
 /// `Vectors::vacant` for wide slots.
@@ -407,12 +470,17 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
-    fn others(self, key: &Approach<'_>) -> [u32; 16] {
-        if !key.table.form().is_narrow() {
-            return key.others_one_by_one();
+    fn others_with_room(self, key: &Approach<'_>) -> ([u32; 16], u32) {
+        let form = key.table.form();
+        if form.is_narrow() {
+            // SAFETY: the CPU has these features, as `self` proves.
+            return unsafe { others_with_room(key) };
         }
-        // SAFETY: the CPU has these features, as `self` proves.
-        unsafe { others(key) }
+        if form.width() > SURE_BITS {
+            return key.others_with_room_one_by_one();
+        }
+        // SAFETY: as above.
+        unsafe { wide_others_with_room(key) }
     }
 
     #[inline(always)]

@@ -58,9 +58,9 @@ pub trait Vectors: Copy {
     /// Returns whether any slot matches, in a table with narrow slots.
     fn holds_narrow(self, key: &impl Placed) -> bool;
 
-    /// Returns the bits at which the other places of all tags begin, in the same order. What is returned for other
-    /// lanes and empty slots is some bit of the table.
-    fn others(self, key: &Approach<'_>) -> [u32; 16];
+    /// Returns the bits at which the other places of all tags begin, in the same order, and the slots whose other places
+    /// have an empty last slot. What is returned for other lanes and empty slots is some bit of the table.
+    fn others_with_room(self, key: &Approach<'_>) -> ([u32; 16], u32);
 
     /// Returns the slots of the two places that are empty, in the same way.
     fn vacant(self, key: &Approach<'_>) -> u32;
@@ -153,8 +153,8 @@ impl Vectors for Portable {
     }
 
     #[inline(always)]
-    fn others(self, key: &Approach<'_>) -> [u32; 16] {
-        key.others_one_by_one()
+    fn others_with_room(self, key: &Approach<'_>) -> ([u32; 16], u32) {
+        key.others_with_room_one_by_one()
     }
 
     #[inline(always)]

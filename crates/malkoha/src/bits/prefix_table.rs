@@ -11,6 +11,8 @@
 //! its words hold all places; lookups need no check.
 #![expect(unsafe_code, reason = "what was drawn lies inside, and need not be checked")]
 
+use core::hint::select_unpredictable;
+
 use crate::key::draw::draw;
 use crate::key::mix;
 
@@ -123,6 +125,13 @@ impl PrefixTable {
         self.stride
     }
 
+    /// Bytes of a window.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn window_bytes(&self) -> u8 {
+        self.window
+    }
+
     /// Bits of all places.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
@@ -184,18 +193,15 @@ impl PrefixTable {
         self.around(at + step)
     }
 
-    /// The second place of what begins with the bits of `sought`, which leave the highest bit free.
-    #[inline(always)]
-    pub(crate) fn second_place(&self, first: u32, sought: u64) -> u32 {
-        let place = first + self.distance(sought << 1);
-        if place >= self.places { place - self.places } else { place }
-    }
-
     /// The first place of a tag that is at this place.
     #[inline(always)]
     pub(crate) fn first_place(&self, place: u32, tag: u64) -> u32 {
-        let back = if tag & SECOND_SIDE == 0 { 0 } else { self.distance(tag << 1) };
-        if place < back { place + self.places - back } else { place - back }
+        first_place(self.places, self.distance(tag << 1), place, tag)
+    }
+
+    /// The numbers that lead from one place of an entry to the other.
+    pub(crate) fn ways(&self) -> Ways {
+        Ways { places: self.places, distances: self.distances }
     }
 
     /// Draws the first place; returns it and the rest of the fraction.
@@ -232,15 +238,15 @@ impl PrefixTable {
         Approach { table: self, at: [at, second], sought: rest >> 1 }
     }
 
-    /// Two places, given by their first bits, of which only the slots matter.
+    /// What begins with the bits of `sought`, which leave the highest bit free, at two places given by their first bits.
     ///
     /// # Panics
     ///
     /// If the table has no such bits.
     #[inline(always)]
-    pub(crate) fn both(&self, at: [u32; 2]) -> Approach<'_> {
+    pub(crate) fn both(&self, at: [u32; 2], sought: u64) -> Approach<'_> {
         assert!(at[0] < self.bits && at[1] < self.bits, "places begin in the table");
-        Approach { table: self, at, sought: 0 }
+        Approach { table: self, at, sought }
     }
 
     /// The content of a slot that begins at this bit.
@@ -279,11 +285,71 @@ impl PrefixTable {
         writer.finish();
     }
 
+    /// Writes the contents of all slots of an empty table, place after place, which are 0 where a slot stays empty:
+    /// `content` gives that of slot `.1` of place `.0`.
+    #[inline(always)]
+    pub(crate) fn fill<P>(
+        &mut self,
+        places: impl Iterator<Item = P>,
+        mut content: impl FnMut(&P, usize) -> u64,
+    ) {
+        let (width, slots) = (self.form.width(), self.form.slots() as usize);
+        let mut writer = BitWriter { words: &mut self.words, done: 0, bits: 0, count: 0 };
+        for place in places.take(self.places as usize) {
+            for slot in 0..slots {
+                writer.push(content(&place, slot), width);
+            }
+        }
+        writer.finish();
+    }
+
     /// The content of a slot as a tag in the highest bits of a word.
     #[inline(always)]
     pub(crate) fn tag(&self, content: u64) -> u64 {
         content << (64 - self.form.tag_bits())
     }
+}
+
+/// A copy of the numbers that lead from one place of an entry to the other, for loops that write tables: the compiler
+/// knows that they do not change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ways {
+    places: u32,
+    distances: [u16; DISTANCES.len()],
+}
+
+impl Ways {
+    #[inline(always)]
+    fn distance(&self, rest: u64) -> u32 {
+        self.distances[(rest >> (64 - OFFSET_BITS)) as usize].into()
+    }
+
+    /// The second place of what continues after the first with the bits of `rest`.
+    #[inline(always)]
+    pub(crate) fn second_place(&self, first: u32, rest: u64) -> u32 {
+        second_place(self.places, self.distance(rest), first)
+    }
+
+    /// The first place of a tag that is at this place.
+    #[inline(always)]
+    pub(crate) fn first_place(&self, place: u32, tag: u64) -> u32 {
+        first_place(self.places, self.distance(tag << 1), place, tag)
+    }
+}
+
+#[inline(always)]
+fn second_place(places: u32, distance: u32, first: u32) -> u32 {
+    let place = first + distance;
+    place.min(place.wrapping_sub(places))
+}
+
+/// (Not as a branch: nobody can predict on which side an entry is.)
+#[inline(always)]
+fn first_place(places: u32, distance: u32, place: u32, tag: u64) -> u32 {
+    let back = select_unpredictable(tag & SECOND_SIDE == 0, 0, distance);
+    // Around the table: the smaller one, because a difference below 0 is a large number.
+    let first = place.wrapping_sub(back);
+    first.min(first.wrapping_add(places))
 }
 
 /// A key at its two places: everything that a comparison needs.
@@ -343,18 +409,21 @@ impl Approach<'_> {
         self.mark(|tag, side| matches(tag, self.sought | side))
     }
 
-    /// Does `Vectors::others`, one slot at a time.
+    /// Does `Vectors::others_with_room`, one slot at a time.
     #[inline(always)]
-    pub(super) fn others_one_by_one(&self) -> [u32; 16] {
-        let mut others = [0; 16];
+    pub(super) fn others_with_room_one_by_one(&self) -> ([u32; 16], u32) {
+        let (mut others, mut with_room) = ([0; 16], 0);
+        let (table, form) = (self.table, self.table.form());
         for side in 0..2 {
-            for slot in 0..self.table.form.slots() {
+            for slot in 0..form.slots() {
                 let number = 8 * side + slot;
-                let tag = self.table.tag(self.table.read(self.bit(number)));
-                others[number as usize] = self.table.other(self.at[side as usize], tag);
+                let other = table.other(self.at[side as usize], table.tag(table.read(self.bit(number))));
+                others[number as usize] = other;
+                let last = table.read(form.slot(other.into(), form.slots() - 1));
+                with_room |= u32::from(table.tag(last) == 0) << number;
             }
         }
-        others
+        (others, with_room)
     }
 
     /// Does `Vectors::vacant`, one slot at a time.
@@ -387,20 +456,18 @@ struct BitWriter<'a> {
 }
 
 impl BitWriter<'_> {
-    /// Appends `count` bits, 1 to 64; the others are 0.
+    /// Appends `count` bits, 1 to 64; the others are 0. (Without a branch on whether the word is complete.)
     #[inline(always)]
     fn push(&mut self, bits: u64, count: u32) {
-        self.bits |= bits << self.count;
+        let word = self.bits | bits << self.count;
+        self.words.put_word(self.done, word);
         let filled = self.count + count;
-        if filled < u64::BITS {
-            self.count = filled;
-            return;
-        }
-        self.words.put_word(self.done, self.bits);
-        self.done += 1;
+        let is_complete = filled >= u64::BITS;
         // In two shifts, because one by 64 is not defined.
-        self.bits = bits >> 1 >> (u64::BITS - 1 - self.count);
-        self.count = filled - u64::BITS;
+        let rest = bits >> 1 >> (u64::BITS - 1 - self.count);
+        self.bits = select_unpredictable(is_complete, rest, word);
+        self.done += usize::from(is_complete);
+        self.count = filled % u64::BITS;
     }
 
     fn finish(self) {

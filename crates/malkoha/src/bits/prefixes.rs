@@ -27,6 +27,9 @@ const WIDE_SPARE: usize = 64;
 /// the second.
 pub(super) const HALF_WINDOW: usize = 16;
 
+/// Bytes of one half of a window over wide slots, which holds four of them at any bit of a byte.
+pub(super) const WIDE_HALF: usize = 32;
+
 /// Where the second half of a window over narrow slots begins, so that it ends with the four bytes of the last slot. A
 /// window is no longer than necessary, because a byte in the next cache line costs as much as the whole line.
 #[inline(always)]
@@ -100,7 +103,13 @@ impl Form {
     /// Bytes of a window.
     #[inline(always)]
     pub(super) const fn window_bytes(self) -> usize {
-        if self.is_narrow() { second_half(self.width as usize) + HALF_WINDOW } else { WIDE_SPARE }
+        let width = self.width as usize;
+        if self.is_narrow() {
+            return second_half(width) + HALF_WINDOW;
+        }
+        // To the end of the last slot, if the place begins with the last bit of a byte.
+        let bytes = (MOST_SLOTS as usize * width + 7).div_ceil(8);
+        if bytes > WIDE_HALF { bytes } else { WIDE_HALF }
     }
 
     /// Bits beyond the last slot that a buffer must have so that the window of its last place is inside.
@@ -127,7 +136,7 @@ mod tests {
 
     impl Work for Marks<'_> {
         const WIDE: bool = true;
-        type Output = ([u32; 2], [u32; 16]);
+        type Output = ([u32; 2], ([u32; 16], u32));
 
         #[inline(always)]
         fn run(self, vectors: impl Vectors) -> Self::Output {
@@ -136,7 +145,7 @@ mod tests {
             if key.table.form().is_narrow() {
                 assert_eq!(vectors.holds_narrow(key), hits != 0);
             }
-            ([hits, vectors.vacant(key)], vectors.others(key))
+            ([hits, vectors.vacant(key)], vectors.others_with_room(key))
         }
     }
 
@@ -193,12 +202,15 @@ mod tests {
                             }
                             found[usize::from(expected[0] != 0)] += 1;
                             for cpu in Cpu::all() {
-                                let (marks, others) = cpu.run(Marks(key));
+                                let (marks, (others, with_room)) = cpu.run(Marks(key));
                                 assert_eq!(marks, expected, "{cpu:?}, {key:x?}");
                                 for number in (0..slots).chain(8..8 + slots) {
                                     let tag = table.tag(table.read(key.bit(number)));
                                     let other = table.other(key.at()[number as usize / 8], tag);
                                     assert_eq!(others[number as usize], other, "{cpu:?}, {key:x?}");
+                                    let last = table.read(form.slot(other.into(), slots - 1));
+                                    let has_room = with_room >> number & 1 == 1;
+                                    assert_eq!(has_room, table.tag(last) == 0, "{cpu:?}, {key:x?}");
                                 }
                             }
                         }

@@ -1,5 +1,6 @@
 //! All entries of a region: listed, counted, and copied into wider places.
 
+use crate::bits::cpu::{Vectors, Work};
 use crate::error::Full;
 
 use super::entry::{Entry, length};
@@ -50,6 +51,11 @@ impl Region {
         Entry { place: first.into(), tag: content & (self.side() - 1), value: self.value(content) }
     }
 
+    /// The number of entries of the table whose first places are `place` and those after it.
+    pub(super) fn entries_from(&self, place: u32) -> u32 {
+        self.cpu.run(EntriesFrom(self, place))
+    }
+
     /// Removes all entries.
     pub(super) fn empty(&mut self) {
         self.table.clear();
@@ -71,6 +77,7 @@ impl Region {
     /// Takes over the counts of the table and the entries in the overflow, none of them twice, from a file.
     pub(crate) fn restore(&mut self, counts: (u32, u128), overflow: &[(Entry, u64)]) -> Result<(), Full> {
         (self.entries, self.weight) = counts;
+        self.has_holes = true;
         overflow.iter().try_for_each(|(entry, copies)| self.put_over(*entry, *copies))
     }
 
@@ -109,5 +116,29 @@ impl Region {
             .sorted()
             .iter()
             .for_each(|(entry, copies)| act(length(entry.tag, self.bits()), *copies));
+    }
+}
+
+struct EntriesFrom<'a>(&'a Region, u32);
+
+impl Work for EntriesFrom<'_> {
+    const WIDE: bool = false;
+    type Output = u32;
+
+    #[inline(always)]
+    fn run(self, _: impl Vectors) -> u32 {
+        let Self(region, least) = self;
+        let mut count = 0;
+        let (slots, width) = (region.table.form().slots(), u64::from(region.table.form().width()));
+        let mut bit = 0;
+        for place in 0..region.table.places() {
+            for _ in 0..slots {
+                let content = region.table.read(bit);
+                let first = region.table.first_place(place, region.table.tag(content));
+                count += u32::from(content != 0) & u32::from(first >= least);
+                bit += width;
+            }
+        }
+        count
     }
 }

@@ -160,12 +160,12 @@ pub(super) fn doubled(region: &Region, layout: &ElasticLayout) -> Result<Grown, 
 fn split(region: &Region, layout: &ElasticLayout, tag_bits: u32) -> Result<[Region; 2], Full> {
     let shape = region.shape();
     let depth = shape.depth + 1;
-    let mut counts = [0; 2];
-    region.each_entry(|entry, copies| {
+    let in_second = region.entries_from(shape.places.div_ceil(2));
+    let mut counts = [u64::from(region.entries - in_second), in_second.into()];
+    for (entry, copies) in region.overflow().sorted() {
         let half = usize::from(2 * entry.place >= u64::from(shape.places));
         counts[half] += copies.min(MOST_IN_TABLE);
-        Ok(())
-    })?;
+    }
     let child = |i: usize| {
         let (prefix, slots) = (shape.prefix | (i as u64) << (64 - depth), slots_for(counts[i], shape.places));
         empty(region, layout, Shape { prefix, depth, slots, tag_bits, ..shape })

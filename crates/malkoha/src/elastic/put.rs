@@ -30,14 +30,6 @@ impl Region {
         true
     }
 
-    /// Puts an entry into a slot that is empty.
-    #[inline(always)]
-    pub(super) fn put_at(&mut self, entry: Entry, place: u32, slot: u32, side: u64) {
-        let form = self.table.form();
-        self.table.write(form.slot(form.bit(place), slot), self.content(entry) | side);
-        self.gained(entry.tag);
-    }
-
     /// Puts an entry into the table. If both places are full, others move: a walk of limited length, which is undone
     /// if it does not end at an empty slot. Returns the number of steps, or `None` if nothing has changed.
     pub(super) fn put(&mut self, entry: Entry) -> Option<u64> {
@@ -104,27 +96,25 @@ impl Work for Walk<'_> {
     #[inline(always)]
     fn run(self, vectors: impl Vectors) -> Option<u64> {
         let Self(region, entry) = self;
-        // If both places are full of the same entry, nobody can move elsewhere.
         let key = region.approach_entry(entry);
-        if vectors.hits(&key).count_ones() == 2 * region.table.form().slots() {
-            return None;
-        }
         let random = mix(entry.place << 32 ^ entry.tag ^ u64::from(region.entries));
-        let (at, content) = (key.at(), region.content(entry));
-        let steps = walk(&mut region.table, at, content, random, vectors)?;
+        let (at, content, sought) = (key.at(), region.content(entry), region.sought_of(entry));
+        let steps = walk(&mut region.table, at, (content, sought), random, region.has_holes, vectors)?;
         region.gained(entry.tag);
         Some(steps)
     }
 }
 
-/// Makes room for an entry whose two places are full, given where they begin and what a slot of the first would
-/// contain. Returns the number of steps, or `None` if nothing has changed.
+/// Makes room for an entry whose two places are full, given where they begin, what a slot of the first would contain,
+/// and its tag below the highest bit of a word. A place without holes has an empty slot only if the last one is empty.
+/// Returns the number of steps, or `None` if nothing has changed.
 #[inline(always)]
 fn walk(
     table: &mut PrefixTable,
     mut at: [u32; 2],
-    mut content: u64,
+    (mut content, sought): (u64, u64),
     mut random: u64,
+    has_holes: bool,
     vectors: impl Vectors,
 ) -> Option<u64> {
     let mut log = Log::default();
@@ -132,20 +122,25 @@ fn walk(
     let (slots, side) = (form.slots(), 1u64 << (form.tag_bits() - 1));
     // The first step looks at the residents of both places, the others at those of one.
     for step in 1..=MOST_STEPS {
-        let both = table.both(at);
-        let others = vectors.others(&both);
-        let places: &[u32] = if step == 1 { &[0, 8] } else { &[0] };
-        for &begin in places {
-            let vacant = vacancies(table, &others[begin as usize..][..8], slots, vectors);
-            if vacant != 0 {
-                let (slot, empty) = (vacant.trailing_zeros() / 8, vacant.trailing_zeros() % 8);
-                let bit = both.bit(begin + slot);
-                let resident = table.read(bit);
-                let other = others[(begin + slot) as usize];
-                table.write(form.slot(other.into(), empty), resident ^ side);
-                table.write(bit, if begin == 0 { content } else { content ^ side });
-                return Some(step);
-            }
+        let both = table.both(at, sought);
+        let (others, with_room) = vectors.others_with_room(&both);
+        let mut movable = if step == 1 { with_room } else { with_room & 0xFF };
+        if movable == 0 && has_holes {
+            movable = with_vacant(table, &others, step == 1, vectors);
+        }
+        if movable != 0 {
+            // The slot of the resident that moves, and where it moves.
+            let number = movable.trailing_zeros();
+            let (bit, other) = (both.bit(number), others[number as usize]);
+            let empty = vectors.vacant(&table.both([other; 2], 0)).trailing_zeros();
+            let resident = table.read(bit);
+            table.write(form.slot(other.into(), empty), resident ^ side);
+            table.write(bit, if number < 8 { content } else { content ^ side });
+            return Some(step);
+        }
+        // If both places are full of the same entry, nobody can move elsewhere.
+        if step == 1 && vectors.hits(&both).count_ones() == 2 * slots {
+            return None;
         }
         random = mix(random);
         #[expect(clippy::cast_possible_truncation, reason = "below the number of slots")]
@@ -163,15 +158,15 @@ fn walk(
     None
 }
 
-/// The empty slots of up to eight places, given by their first bits: bit 8 i + j for slot j of place i.
+/// The residents of two places, or of the first, whose other places have an empty slot.
 #[inline(always)]
-fn vacancies(table: &PrefixTable, places: &[u32], count: u32, vectors: impl Vectors) -> u64 {
-    let mut vacant = 0;
-    for (i, pair) in (0..count).step_by(2).zip(places.as_chunks::<2>().0) {
-        vacant |= u64::from(vectors.vacant(&table.both(*pair))) << (8 * i);
-    }
-    // If the number is odd, the last place was looked at in vain.
-    vacant & u64::MAX >> (64 - 8 * count)
+fn with_vacant(table: &PrefixTable, others: &[u32; 16], of_both: bool, vectors: impl Vectors) -> u32 {
+    let slots = table.form().slots();
+    let numbers = (0..slots).chain((8..8 + slots).filter(|_| of_both));
+    numbers.fold(0, |movable, number| {
+        let place = table.both([others[number as usize]; 2], 0);
+        movable | u32::from(vectors.vacant(&place) != 0) << number
+    })
 }
 
 /// The replacements of a walk: the bit of a slot, and what was there. Most walks are short and need no allocation.

@@ -31,6 +31,8 @@ pub(crate) struct Region {
     pub(super) overflow: Overflow,
     depth: u8,
     pub(super) cpu: Cpu,
+    /// Whether the table may have empty slots before others that are not.
+    pub(super) has_holes: bool,
     /// The fewest entries before the region shrinks.
     pub(super) least: u32,
     pub(super) table: PrefixTable,
@@ -60,6 +62,7 @@ impl Region {
             overflow: Overflow::default(),
             depth: u8::try_from(shape.depth).expect("at most 64"),
             cpu: Cpu::detect(),
+            has_holes: false,
             table: PrefixTable::new(words, shape.places, shape.form()),
             prefix: shape.prefix,
             entries: 0,
@@ -91,7 +94,8 @@ impl Region {
 
     /// This region with the counts of another with equal content.
     pub(super) fn counted(self, other: &Self) -> Self {
-        Self { entries: other.entries, least: other.least, weight: other.weight, ..self }
+        let Self { has_holes, entries, least, weight, .. } = *other;
+        Self { has_holes, least, entries, weight, ..self }
     }
 
     /// Moves the table into an arena, unless it is there. Without memory for that, it stays where it is.
@@ -211,7 +215,7 @@ impl Region {
     /// What an entry adds to the weight.
     #[inline(always)]
     pub(super) fn weight_of(tag: u64) -> u128 {
-        1 << tag.trailing_zeros()
+        u128::from(tag & tag.wrapping_neg())
     }
 
     /// The first place of an entry of this region.
@@ -287,6 +291,7 @@ impl Region {
             None => return false,
             Some(Found::Slot { bit, content }) => {
                 self.table.write(bit, 0);
+                self.has_holes = true;
                 self.entries -= 1;
                 self.weight -= Self::weight_of(content);
             }
