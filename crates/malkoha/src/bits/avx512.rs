@@ -33,7 +33,7 @@ use super::drawn::{BlockTable, Blocks, FLIPS, STEP};
 use super::lanes::Lanes;
 use super::pair::Pair;
 use super::placed::Placed;
-use super::prefix_table::{Approach, OFFSET_BITS, SECOND_SIDE};
+use super::prefix_table::{Approach, OFFSET_BITS, PrefixTable, SECOND_SIDE};
 use super::prefixes::{HALF_WINDOW, NARROW_BITS, WIDE_HALF, second_half};
 #[cfg(not(malkoha_bytes))]
 use super::shared;
@@ -353,11 +353,13 @@ fn wide_tags(key: &Approach<'_>, side: usize) -> __m512i {
     _mm512_sllv_epi64(slots, _mm512_set1_epi64(i64::from(table.shift)))
 }
 
-/// `Vectors::hits` for wide slots. (Not inlined, so that narrow slots have the registers.)
+/// `Vectors::hits` for wide slots. (Not inlined, so that narrow slots have the registers. What a key consists of comes in
+/// registers too: a key in memory would be read in other parts than it was just written in, for which a CPU waits.)
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-fn wide_hits(key: &Approach<'_>) -> u32 {
+fn wide_hits(table: &PrefixTable, first: u32, second: u32, sought: u64) -> u32 {
+    let key = &table.both([first, second], sought);
     if key.table.form().width() > SURE_BITS {
         return key.hits_one_by_one();
     }
@@ -374,7 +376,8 @@ fn wide_hits(key: &Approach<'_>) -> u32 {
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn wide_others_with_room(key: &Approach<'_>) -> ([u32; 16], u32) {
+fn wide_others_with_room(table: &PrefixTable, first: u32, second: u32, sought: u64) -> ([u32; 16], u32) {
+    let key = &table.both([first, second], sought);
     let (table, form) = (key.table, key.table.form());
     let (mut others, mut with_room) = ([0; 16], 0);
     for side in 0..2 {
@@ -407,7 +410,8 @@ fn wide_others_with_room(key: &Approach<'_>) -> ([u32; 16], u32) {
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-fn wide_vacant(key: &Approach<'_>) -> u32 {
+fn wide_vacant(table: &PrefixTable, first: u32, second: u32, sought: u64) -> u32 {
+    let key = &table.both([first, second], sought);
     if key.table.form().width() > SURE_BITS {
         return key.vacant_one_by_one();
     }
@@ -455,8 +459,9 @@ impl Vectors for Avx512 {
     #[inline(always)]
     fn hits(self, key: &Approach<'_>) -> u32 {
         if !key.table.form().is_narrow() {
+            let [first, second] = key.at();
             // SAFETY: the CPU has these features, as `self` proves.
-            return unsafe { wide_hits(key) };
+            return unsafe { wide_hits(key.table, first, second, key.sought) };
         }
         // SAFETY: as above.
         u32::from(unsafe { hits(key) })
@@ -479,15 +484,17 @@ impl Vectors for Avx512 {
         if form.width() > SURE_BITS {
             return key.others_with_room_one_by_one();
         }
+        let [first, second] = key.at();
         // SAFETY: as above.
-        unsafe { wide_others_with_room(key) }
+        unsafe { wide_others_with_room(key.table, first, second, key.sought) }
     }
 
     #[inline(always)]
     fn vacant(self, key: &Approach<'_>) -> u32 {
         if !key.table.form().is_narrow() {
+            let [first, second] = key.at();
             // SAFETY: the CPU has these features, as `self` proves.
-            return unsafe { wide_vacant(key) };
+            return unsafe { wide_vacant(key.table, first, second, key.sought) };
         }
         // SAFETY: as above.
         unsafe { vacant(key) }

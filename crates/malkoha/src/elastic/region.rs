@@ -176,7 +176,7 @@ impl Region {
     #[cold]
     #[inline(never)]
     fn holds_anywhere(&self, hash: KeyHash) -> bool {
-        self.cpu.run(Hits(self.approach(hash))) != 0 || self.overflow_holds(hash)
+        self.cpu.run(HitsOfKey(self, hash)) != 0 || self.overflow_holds(hash)
     }
 
     /// Whether an entry in the overflow matches a key.
@@ -368,6 +368,20 @@ impl Work for Hits<'_> {
     #[inline(always)]
     fn run(self, vectors: impl Vectors) -> u32 {
         vectors.hits(&self.0)
+    }
+}
+
+/// The slots that match a key, which is brought to its places on the way.
+struct HitsOfKey<'a>(&'a Region, KeyHash);
+
+impl Work for HitsOfKey<'_> {
+    const WIDE: bool = true;
+    type Output = u32;
+
+    #[inline(always)]
+    fn run(self, vectors: impl Vectors) -> u32 {
+        let Self(region, hash) = self;
+        vectors.hits(&region.approach(hash))
     }
 }
 

@@ -87,3 +87,34 @@ fn what_is_stored_leads_back_to_itself() {
         assert!(other.remove(*hash), "each copy removes an entry");
     }
 }
+
+/// Removed entries leave holes before slots that are not empty, and walks find them.
+#[test]
+fn walks_find_the_holes_of_removed_entries() {
+    let layout = ElasticLayout::new(0.001, 0, None, 0).unwrap();
+    let mut region = Region::new(Elastic::first_shapes(&layout).next().unwrap()).unwrap();
+    for _ in 0..5 {
+        let Ok(Grown::One(larger)) = growth::doubled(&region, &layout) else {
+            panic!("small regions double")
+        };
+        region = larger;
+    }
+    let mut hashes = (0..).map(|key| KeyHash::from_raw(mix(key) >> 2));
+    let mut stored: Vec<KeyHash> = hashes.by_ref().take(region.most as usize).collect();
+    for hash in &stored {
+        assert!(region.put(region.entry(*hash, 0)).is_some());
+    }
+    for _ in 0..3 {
+        for i in (0..stored.len()).step_by(10) {
+            assert!(region.remove(stored[i], 0));
+            stored[i] = hashes.next().unwrap();
+        }
+        for i in (0..stored.len()).step_by(10) {
+            assert!(
+                region.put(region.entry(stored[i], 0)).is_some(),
+                "key {i} finds the room of a removed one"
+            );
+        }
+        assert!(stored.iter().all(|hash| region.holds(*hash, crate::bits::cpu::Portable)));
+    }
+}

@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn contents_double_as_entries_do() {
         let mut splits = 0;
-        for (rate, value_bits) in [(0.01, 0), (0.001, 7), (1e-6, 0), (1e-6, 16), (1e-9, 3)] {
+        for (rate, value_bits) in [(0.1, 0), (0.01, 2), (0.001, 7), (1e-6, 0), (1e-6, 16), (1e-9, 3)] {
             let layout = ElasticLayout::new(rate, 0, None, value_bits).unwrap();
             let mut region = Region::new(Elastic::first_shapes(&layout).nth(1).unwrap()).unwrap();
             let mut key = 0;
@@ -349,8 +349,7 @@ mod tests {
                 assert_eq!(quick.counts(), slow.counts());
                 assert_eq!(quick.counted_entries(), quick.counts(), "the entries and their weight");
                 region = match growth::doubled(&region, &layout).unwrap() {
-                    Grown::One(region) => region,
-                    Grown::Two([region, _]) => region,
+                    Grown::One(region) | Grown::Two([region, _]) => region,
                 };
             }
         }
