@@ -219,6 +219,28 @@ fn filters_of_any_two_sizes_and_ages_are_merged() {
     });
 }
 
+/// One filter has regions that were split, where the other has one region. Copies of a key stay copies.
+#[test]
+fn filters_with_split_regions_are_merged() {
+    in_parallel([(1_000_000, 30_000), (30_000, 1_000_000), (500_000, 700_000)], |(one, two)| {
+        let keys =
+            [0..one, 1 << 40..(1 << 40) + two].map(|keys: core::ops::Range<u64>| keys.collect::<Vec<_>>());
+        let spec = Spec::rate(0.001);
+        let [mut first, mut second] = keys.each_ref().map(|keys| spec.build_from(keys).unwrap());
+        second.insert_slice(&[7u64; 30]).unwrap();
+        let rates = first.stats().predicted_rate + second.stats().predicted_rate;
+        first.merge(&second).unwrap();
+        assert_eq!(first.len(), one + two + 30);
+        assert_eq!(first.count(&7u64), Ok(31));
+        let merged = first.stats().predicted_rate;
+        assert!(merged <= rates * 1.001 && merged >= rates * 0.85, "{merged} and {rates}");
+        assert!(Filter::from_bytes(&first.to_bytes().unwrap()).unwrap() == first);
+        assert_eq!(first.remove_slice(&keys[1]), Ok(keys[1].len()), "{one} and {two} keys: a key is lost");
+        assert!(first.contains_slice(&keys[0]).into_iter().all(|found| found));
+        assert_eq!(first.len(), one + 30);
+    });
+}
+
 #[test]
 fn merges_keep_copies_and_leave_out_what_is_known_if_asked() {
     let spec = Spec::rate(1e-6);

@@ -160,6 +160,22 @@ impl Work for StoreSome<'_> {
     }
 }
 
+/// One step from a region to one that takes as many entries as expected: wide enough, or else doubled.
+pub(super) fn towards(
+    region: &Region,
+    expected: f64,
+    layout: &ElasticLayout,
+    deepest: u32,
+) -> Result<Grown, Full> {
+    let shape = region.shape();
+    let fits = |slots: &u32| expected <= f64::from(limit(shape.places, *slots));
+    match (shape.slots + 1..=MOST_SLOTS).find(fits) {
+        Some(slots) => growth::widened(region, layout, slots).map(Grown::One),
+        None if shape.depth > deepest => Err(Full),
+        None => growth::doubled(region, layout),
+    }
+}
+
 impl Filling {
     /// Fills a region with a list of keys. If it splits, the rest of the list is divided.
     fn fill(&mut self, mut region: Region, list: List, plan: Plan) {
@@ -203,14 +219,7 @@ impl Filling {
         let coming = (plan.coming as f64 * (-f64::from(shape.depth)).exp2()).max(list.hashes.len() as f64);
         let expected = f64::from(region.entries) + coming;
         while plan.again == Again::Store && expected > f64::from(region.most) {
-            let shape = region.shape();
-            let fits = |slots: &u32| expected <= f64::from(limit(shape.places, *slots));
-            let grown = match (shape.slots + 1..=MOST_SLOTS).find(fits) {
-                Some(slots) => growth::widened(&region, plan.layout, slots).map(Grown::One),
-                None if shape.depth > plan.deepest => Err(Full),
-                None => growth::doubled(&region, plan.layout),
-            };
-            match grown {
+            match towards(&region, expected, plan.layout, plan.deepest) {
                 Ok(Grown::One(larger)) => {
                     self.grown += 1;
                     region = larger;

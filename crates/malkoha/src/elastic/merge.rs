@@ -4,13 +4,58 @@
 //! brought to the level of the region that takes it. Its chance to be hit by a stranger stays, so the rates of the two
 //! filters add up.
 
+use crate::bits::cpu::{Vectors, Work};
 use crate::error::Full;
 use crate::key::KeyHash;
 
+use super::bulk::towards;
 use super::directory::Elastic;
 use super::entry::Entry;
 use super::growth::{self, MOST_IN_TABLE, Step};
+use super::layout::{BASES, GROUP_BITS};
 use super::region::Region;
+
+/// What gives the entries of a region their meaning: that of a filter, or what it would be after some doublings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Frame {
+    prefix: u64,
+    depth: u32,
+    group: usize,
+    level: u32,
+    /// Bits of the tags.
+    bits: u32,
+}
+
+impl Frame {
+    fn of(region: &Region) -> Self {
+        let shape = region.shape();
+        let (group, level) = (shape.group(), growth::level(&shape));
+        Self { prefix: shape.prefix, depth: shape.depth, group, level, bits: region.bits() }
+    }
+
+    /// Whether the region has the same hashes and places.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.prefix, self.depth, self.level) == (other.prefix, other.depth, other.level)
+    }
+
+    fn places(&self) -> u64 {
+        u64::from(BASES[self.group]) << (self.level - (self.depth - GROUP_BITS))
+    }
+
+    /// An entry, outside of the region.
+    fn free(&self, mut entry: Entry) -> Free {
+        let before = self.prefix << GROUP_BITS >> 1 >> (63 - (self.depth - GROUP_BITS));
+        entry.place += before * self.places();
+        Free { entry, group: self.group, level: self.level, bits: self.bits }
+    }
+
+    /// The region after a doubling, which may split it.
+    fn doubled(self, splits: bool) -> [Self; 2] {
+        let depth = self.depth + u32::from(splits);
+        let one = Self { level: self.level + 1, depth, ..self };
+        [one, Self { prefix: self.prefix | u64::from(splits) << (64 - depth), ..one }]
+    }
+}
 
 /// An entry outside of any region: its place is one of all places of its group at a level.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +68,6 @@ struct Free {
 }
 
 impl Free {
-    fn of(region: &Region, mut entry: Entry) -> Self {
-        let shape = region.shape();
-        let group = shape.group();
-        let before = shape.prefix << super::GROUP_BITS >> 1 >> (63 - (shape.depth - super::GROUP_BITS));
-        entry.place += before * u64::from(shape.places);
-        Self { entry, group, level: growth::level(&shape), bits: region.bits() }
-    }
-
     /// The smallest hash of the interval.
     fn first_hash(&self) -> KeyHash {
         self.entry.first_hash(self.group, self.level, self.bits)
@@ -54,12 +91,34 @@ impl Free {
     }
 }
 
+/// Puts entries with tags of so many bits into a region, as long as they find an empty slot; returns the number of the
+/// first that does not.
+struct PutSome<'a>(&'a mut Region, &'a [Entry], u32);
+
+impl Work for PutSome<'_> {
+    const WIDE: bool = true;
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self, vectors: impl Vectors) -> usize {
+        let Self(region, entries, bits) = self;
+        let own_bits = region.bits();
+        for (i, entry) in entries.iter().enumerate() {
+            let entry = entry.fitted(bits, own_bits);
+            if region.entries >= region.most || !region.put_in_either(entry, vectors) {
+                return i;
+            }
+        }
+        entries.len()
+    }
+}
+
 impl Region {
     /// Every stored copy, as a hash that leads to its entry, and its value.
     pub(super) fn copies(&self) -> impl Iterator<Item = (KeyHash, u16)> + use<> {
-        let mut copies = Vec::new();
+        let (mut copies, frame) = (Vec::new(), Frame::of(self));
         let all: Result<(), Full> = self.each_entry(|entry, count| {
-            copies.push((Free::of(self, entry).first_hash(), entry.value, count));
+            copies.push((frame.free(entry).first_hash(), entry.value, count));
             Ok(())
         });
         debug_assert!(all.is_ok(), "nothing can fail");
@@ -67,6 +126,25 @@ impl Region {
         copies
             .into_iter()
             .flat_map(move |(hash, value, copies)| core::iter::repeat_n((hash, value), count(copies)))
+    }
+
+    /// The entries of the table: the first slot of all places, then the second. Whoever stores them in this order
+    /// does not wait for what was just written to the same places.
+    fn table_entries(&self) -> Result<Vec<Entry>, Full> {
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(self.entries as usize).map_err(|_| Full)?;
+        let form = self.table.form();
+        for slot in 0..form.slots() {
+            let (mut bit, stride) = (form.slot(0, slot), form.bit(1));
+            for place in 0..self.table.places() {
+                let content = self.table.read(bit);
+                bit += stride;
+                if content != 0 {
+                    entries.push(self.entry_of(place, content));
+                }
+            }
+        }
+        Ok(entries)
     }
 }
 
@@ -77,19 +155,25 @@ impl Elastic {
         let (mut stored, mut all) = (0u64, 0u64);
         for region in other.in_order() {
             // Regions are made as deep as those of the other filter, whose keys will need the room.
-            let prefix = KeyHash::from_raw(region.shape().prefix);
-            while growth::level(&self.region(prefix).shape()) < growth::level(&region.shape()) {
+            let (frame, prefix) = (Frame::of(region), KeyHash::from_raw(region.shape().prefix));
+            while Frame::of(self.region(prefix)).level < frame.level {
                 self.double(self.region_of(prefix))?;
             }
-            region.each_entry(|entry, copies| {
-                let free = Free::of(region, entry);
-                all = all.saturating_add(copies);
-                if only_unknown && self.covers(free) {
-                    return Ok(());
-                }
-                stored = stored.saturating_add(copies);
-                self.settle(free, copies)
-            })?;
+            if only_unknown {
+                region.each_entry(|entry, copies| {
+                    let free = frame.free(entry);
+                    all = all.saturating_add(copies);
+                    if self.covers(free) {
+                        return Ok(());
+                    }
+                    stored = stored.saturating_add(copies);
+                    self.settle(free, copies)
+                })?;
+            } else {
+                self.settle_many(frame, &region.table_entries()?)?;
+                let over = region.overflow().sorted();
+                over.into_iter().try_for_each(|(entry, copies)| self.settle(frame.free(entry), copies))?;
+            }
         }
         // Entries that ran out of bits are two for one copy.
         self.len += if stored == all { other.len } else { stored.min(other.len) };
@@ -110,6 +194,59 @@ impl Elastic {
             lower = lower.halved();
         }
         region.covers(lower.inside(region))
+    }
+
+    /// Stores entries of a region, one copy of each, in the region that has its hashes here, or in those that it was
+    /// split into. They are made as large as they will have to be first.
+    fn settle_many(&mut self, frame: Frame, mut entries: &[Entry]) -> Result<(), Full> {
+        while !entries.is_empty() {
+            let (at, deepest) = (self.region_of(KeyHash::from_raw(frame.prefix)), self.deepest());
+            let region = &mut self.regions[at];
+            let own = Frame::of(region);
+            if own.level > frame.level && own.depth >= frame.depth {
+                return self.settle_doubled(frame, entries, own.depth > frame.depth);
+            }
+            if !own.is_like(&frame) {
+                return entries.iter().try_for_each(|entry| self.settle(frame.free(*entry), 1));
+            }
+            let expected = f64::from(region.entries) + entries.len() as f64;
+            if expected > f64::from(region.most)
+                && let Ok(grown) = towards(region, expected, &self.layout, deepest)
+            {
+                self.put_grown(at, grown)?;
+                continue;
+            }
+            entries = &entries[self.cpu.run(PutSome(region, entries, frame.bits))..];
+            let Some((first, rest)) = entries.split_first() else { break };
+            let entry = first.fitted(frame.bits, own.bits);
+            let step = growth::store_entry_or_grow(region, entry, &self.layout, deepest)?;
+            self.note_overflow(at);
+            match step {
+                Step::Stored(_) => entries = rest,
+                Step::Grown(grown) => self.put_grown(at, grown)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Does the same where regions are at a higher level, and perhaps deeper.
+    fn settle_doubled(&mut self, frame: Frame, entries: &[Entry], splits: bool) -> Result<(), Full> {
+        let mut halves = [Vec::new(), Vec::new()];
+        let half = if splits { frame.places() } else { u64::MAX };
+        for entry in entries {
+            let (one, two) = entry.doubled(frame.bits);
+            for entry in core::iter::once(one).chain(two) {
+                let upper = entry.place >= half;
+                let place = entry.place - if upper { half } else { 0 };
+                let entries = &mut halves[usize::from(upper)];
+                entries.try_reserve(1).map_err(|_| Full)?;
+                entries.push(Entry { place, ..entry });
+            }
+        }
+        for (frame, entries) in frame.doubled(splits).into_iter().zip(&halves) {
+            self.settle_many(frame, entries)?;
+        }
+        Ok(())
     }
 
     /// Stores copies of an entry in the regions that it belongs to.
@@ -133,11 +270,12 @@ impl Elastic {
                 region.put_over(entry, left - MOST_IN_TABLE)?;
                 left = MOST_IN_TABLE;
             }
-            match growth::store_entry_or_grow(region, entry, &self.layout, deepest)? {
+            let step = growth::store_entry_or_grow(region, entry, &self.layout, deepest)?;
+            self.note_overflow(at);
+            match step {
                 Step::Stored(_) => left -= 1,
                 Step::Grown(grown) => self.put_grown(at, grown)?,
             }
-            self.note_overflow(self.region_of(free.first_hash()));
         }
         Ok(())
     }
