@@ -343,7 +343,7 @@ def test_clients_that_the_server_does_not_let_wait(slow, call):
 
 
 def links_wait(call):
-    """Whether the server lets a module block the link to its master: Valkey does not, from 8.1.1 on."""
+    """Whether the server lets a module block the link to its master: Valkey 9.1 does not."""
     return b"server_name:valkey" not in call("INFO", "server")
 
 
