@@ -203,8 +203,8 @@ impl Loading<'_> {
         }
     }
 
-    /// Registers a setting that is a number. If `whole` and the server can, it has its name also without the module's in
-    /// front, as RedisBloom's settings have there.
+    /// Registers a setting that is a number. If `whole` and the server can, it has its name also without the
+    /// module's in front, as RedisBloom's settings have there.
     pub fn number(&self, setting: &'static NumberSetting, whole: bool) -> Result<(), String> {
         let data = ptr::from_ref(setting).cast_mut().cast();
         let (default, least, most) = (setting.default, setting.least, setting.most);
