@@ -1,6 +1,7 @@
 """Commands that run beside the server: MK.MERGE, MK.IMPORT, MK.EXPORT and CF.COMPACT of large filters. MK.BESIDE, which only
 modules for tests have, makes work with small filters run so too, and take longer."""
 
+import signal
 import time
 
 import pytest
@@ -265,6 +266,34 @@ def test_compaction(slow, call):
     assert call("CF.COMPACT", "d") == "OK" and found(call, "d", 200, 300) == 100
 
 
+@pytest.mark.parametrize("command", [
+    ["MK.RESERVE", "n", 0.01, "CAPACITY", 2_000_000], ["CF.RESERVE", "n", 2_000_000, "ERROR", 0.01], ["CF.ADD", "n", "x"],
+    ["CF.INSERT", "n", "CAPACITY", 2_000_000, "ITEMS", "x"]])
+def test_large_filters_are_made_beside(slow, call, command):
+    call("CONFIG", "SET", "malkoha.cf-error-rate", "0.01"), call("CONFIG", "SET", "malkoha.cf-initial-size", 2_000_000)
+    client, other = slow.client(), slow.client()
+    try:
+        for exists in (False, True):
+            client.send(*command)
+            until_waiting(call)
+            assert call("EXISTS", "n") == 0
+            if exists:
+                assert call("SET", "n", "x") == "OK"
+            release(call)
+            answer = client.read()
+            if exists:
+                assert answer.startswith("WRONGTYPE")
+                break
+            assert answer in ("OK", 1, [1]) and call("MEMORY", "USAGE", "n") > 2_000_000
+            assert call("CF.EXISTS", "n", "x") == (answer != "OK")
+            again = other(*command)
+            assert again == "ERR item exists" if answer == "OK" else again == answer
+            call("DEL", "n"), call("MK.BESIDE", 20_000)
+        assert call("CF.RESERVE", "n2", 2_000_000, "ERROR", 0.01, "EXPANSION", 0) == "OK", "made of zeros, in place"
+    finally:
+        call("CONFIG", "SET", "malkoha.cf-error-rate", 0), call("CONFIG", "SET", "malkoha.cf-initial-size", 1024)
+
+
 def test_a_panic_beside_the_server(slow, call):
     release(call)
     before = call("DUMP", "a")
@@ -314,7 +343,7 @@ def test_clients_that_the_server_does_not_let_wait(slow, call):
 
 
 def links_wait(call):
-    """Whether the server lets a module block the link to its master: Valkey does not, from 8.1.1 on."""
+    """Whether the server lets a module block the link to its master: Valkey 9.1 does not."""
     return b"server_name:valkey" not in call("INFO", "server")
 
 
@@ -376,6 +405,14 @@ def test_replicas_do_it_in_place_if_a_key_expires(followed):
     in_step(call, copy)
     assert found(copy, "d", 0, 300) == 300 and beside(copy) == before
     assert copy("DUMP", "d") == call("DUMP", "d")
+    replica.process.send_signal(signal.SIGSTOP)
+    call("PEXPIRE", "b", 3000)
+    assert call("MK.MERGE", "e", "a", "b") == "OK"
+    while call("EXISTS", "b"):
+        time.sleep(0.01)
+    replica.process.send_signal(signal.SIGCONT)
+    in_step(call, copy)
+    assert copy("DUMP", "e") == call("DUMP", "e") and found(copy, "e", 0, 200) == 200
 
 
 def test_what_a_replica_exports_may_change(followed):

@@ -37,6 +37,14 @@ def test_settings(start):
     assert call("CONFIG", "GET", "malkoha.cf-max-expansions")[1] == b"3"
     assert call("CONFIG", "GET", "malkoha.bf-error-rate")[1] == b"0.1"
     assert "the name that RedisBloom used before" in server.log()
+    about = dict(line.split(":", 1) for line in call("INFO", "server").decode().splitlines() if ":" in line)
+    if "valkey_version" not in about and int(about["redis_version"].split(".")[0]) >= 8:
+        assert call("CONFIG", "GET", "cf-max-expansions")[1] == b"3"
+        assert call("CONFIG", "SET", "cf-bucket-size", "8") == "OK" and call("CONFIG", "SET", "bf-error-rate", "0.2") == "OK"
+        assert call("CONFIG", "GET", "malkoha.cf-bucket-size")[1] == b"8", "both names are of one setting"
+    assert call("CONFIG", "SET", "malkoha.cf-bucket-size", "2") == "OK"
+    call("CF.ADD", "g", "x")
+    assert call("CF.INFO", "g")[1::2][5] == 2
 
 
 def test_settings_in_the_configuration_of_the_server(start):

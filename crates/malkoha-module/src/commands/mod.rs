@@ -10,6 +10,7 @@ mod stats;
 mod testing;
 mod transfer;
 
+use core::ffi::CStr;
 use std::sync::atomic::Ordering;
 
 use crate::server::register::Loading;
@@ -91,8 +92,14 @@ pub fn load(loading: &Loading<'_>) -> Result<(), String> {
     if families.mk {
         testing::COMMANDS.iter().try_for_each(|command| loading.command(command))?;
     }
-    settings::NUMBERS.iter().try_for_each(|setting| loading.number(setting))?;
-    settings::RATES.iter().try_for_each(|setting| loading.rate(setting))?;
+    // Where another module has a family, it may have the settings too.
+    let whole = |name: &CStr| match name.to_bytes() {
+        [b'c', b'f', b'-', ..] => families.cf,
+        [b'b', b'f', b'-', ..] => families.bf,
+        _ => false,
+    };
+    settings::NUMBERS.iter().try_for_each(|setting| loading.number(setting, whole(setting.name)))?;
+    settings::RATES.iter().try_for_each(|setting| loading.rate(setting, whole(setting.name)))?;
     loading.settings_registered()?;
     for (name, value) in pairs {
         if settings::OLD_NAMES.iter().any(|(old, _)| parse::is(name, old)) {

@@ -8,8 +8,9 @@ pub mod cuckoo_dump;
 mod fields;
 pub mod murmur;
 
-/// The most bytes of one chunk of a dump.
-pub const CHUNK_BYTES: usize = 16 << 20;
+/// The most bytes of one chunk of a dump: as many as the server copies and sends in a millisecond or two. RedisBloom
+/// sends up to 16 MiB, and both load chunks of any size.
+pub const CHUNK_BYTES: usize = 2 << 20;
 
 /// Why a filter in this layout cannot take a key, or cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -116,6 +116,8 @@ pub mod options {
 }
 /// Plain settings.
 pub const CONFIG_DEFAULT: c_uint = 0;
+/// Settings whose names are whole, with another one after a bar; for Redis from version 8 on.
+pub const CONFIG_UNPREFIXED: c_uint = 1 << 9;
 
 /// The callbacks of a data type.
 #[repr(C)]

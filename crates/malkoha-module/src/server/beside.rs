@@ -21,8 +21,8 @@
 //! link counts as received, and the replica asks for all data again.
 //!
 //! Where nobody can wait, in transactions and scripts, and while files are loaded, all work is done in place. So do
-//! replicas if a key has a time to live (`Call::can_wait`). A command of a transaction that changes a lent value waits until it has been read; the
-//! command that has read it runs again.
+//! replicas if a key has a time to live (`Call::can_wait`). A command of a transaction that changes a lent value waits
+//! until it has been read; the command that has read it runs again.
 #![expect(unsafe_code, reason = "a thread that calls the server's functions")]
 
 use core::ffi::{c_int, c_void};
@@ -144,7 +144,7 @@ pub(super) fn can_wait(flags: c_int) -> bool {
 }
 
 /// Blocks the client and hands its command to the worker. `false` if the server does not let this client wait: Valkey
-/// says so of clients that are subscribed to channels, and of the link to a master.
+/// says so of clients in RESP3 that are subscribed to channels, and of the link to a master.
 ///
 /// # Safety
 ///

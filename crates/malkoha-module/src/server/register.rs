@@ -1,7 +1,7 @@
 //! Registration of commands, types, settings and metrics when the module is loaded.
 #![expect(unsafe_code, reason = "calls of the server's functions, and callbacks")]
 
-use core::ffi::{CStr, c_char, c_int, c_longlong, c_void};
+use core::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
 use core::ptr;
 use std::ffi::CString;
 use std::sync::atomic::Ordering;
@@ -203,47 +203,65 @@ impl Loading<'_> {
         }
     }
 
-    /// Registers a setting that is a number.
-    pub fn number(&self, setting: &'static NumberSetting) -> Result<(), String> {
+    /// Registers a setting that is a number. If `whole` and the server can, it has its name also without the
+    /// module's in front, as RedisBloom's settings have there.
+    pub fn number(&self, setting: &'static NumberSetting, whole: bool) -> Result<(), String> {
         let data = ptr::from_ref(setting).cast_mut().cast();
-        let (name, default) = (setting.name.as_ptr(), setting.default);
-        let (least, most) = (setting.least, setting.most);
-        // SAFETY: the context is valid, the name ends in zero, and the setting lives for ever.
-        let result = unsafe {
-            (self.api.register_numeric_config)(
-                self.context,
-                name,
-                default,
-                api::CONFIG_DEFAULT,
-                least,
-                most,
-                get_number,
-                set_number,
-                None,
-                data,
-            )
-        };
-        registered(result, setting.name)
+        let (default, least, most) = (setting.default, setting.least, setting.most);
+        self.setting(setting.name, whole, |name, flags| {
+            let (name, get, set) = (name.as_ptr(), get_number, set_number);
+            // SAFETY: the context is valid, the name ends in zero, and the setting lives for ever.
+            unsafe {
+                (self.api.register_numeric_config)(
+                    self.context,
+                    name,
+                    default,
+                    flags,
+                    least,
+                    most,
+                    get,
+                    set,
+                    None,
+                    data,
+                )
+            }
+        })
     }
 
-    /// Registers a setting that is a rate.
-    pub fn rate(&self, setting: &'static RateSetting) -> Result<(), String> {
+    /// Registers a setting that is a rate; `whole` as for numbers.
+    pub fn rate(&self, setting: &'static RateSetting, whole: bool) -> Result<(), String> {
         let data = ptr::from_ref(setting).cast_mut().cast();
-        let (name, default) = (setting.name.as_ptr(), setting.default.as_ptr());
-        // SAFETY: the context is valid, the texts end in zero, and the setting lives for ever.
-        let result = unsafe {
-            (self.api.register_string_config)(
-                self.context,
-                name,
-                default,
-                api::CONFIG_DEFAULT,
-                get_text,
-                set_text,
-                None,
-                data,
-            )
-        };
-        registered(result, setting.name)
+        let default = setting.default.as_ptr();
+        self.setting(setting.name, whole, |name, flags| {
+            let (name, get, set) = (name.as_ptr(), get_text, set_text);
+            // SAFETY: the context is valid, the texts end in zero, and the setting lives for ever.
+            unsafe {
+                (self.api.register_string_config)(self.context, name, default, flags, get, set, None, data)
+            }
+        })
+    }
+
+    /// Registers a setting under its names.
+    fn setting(
+        &self,
+        name: &CStr,
+        whole: bool,
+        register: impl Fn(&CStr, c_uint) -> c_int,
+    ) -> Result<(), String> {
+        const REDIS_8: c_int = 8 << 16;
+        // SAFETY: no obligations.
+        let version = unsafe { (self.api.get_server_version)() };
+        if whole && version >= REDIS_8 && self.api.valkey_get_server_version.is_none() {
+            let (short, module) = (name.to_string_lossy(), NAME.to_string_lossy());
+            let names = CString::new(format!("{short}|{module}.{short}")).unwrap_or_default();
+            if register(&names, api::CONFIG_UNPREFIXED) == api::OK {
+                return Ok(());
+            }
+        }
+        if register(name, api::CONFIG_DEFAULT) == api::OK {
+            return Ok(());
+        }
+        Err(format!("the setting {} could not be registered", name.to_string_lossy()))
     }
 
     /// Takes over the values that the server's own configuration has for the settings.
@@ -287,14 +305,6 @@ fn key_specs(spec: &CommandSpec) -> [api::KeySpec; 3] {
         (first, last, _) => {
             [one(first, 0, flags), one(first + 1, last, api::key::RO | api::key::ACCESS), api::KeySpec::END]
         }
-    }
-}
-
-fn registered(result: c_int, name: &CStr) -> Result<(), String> {
-    if result == api::OK {
-        Ok(())
-    } else {
-        Err(format!("the setting {} could not be registered", name.to_string_lossy()))
     }
 }
 

@@ -50,6 +50,13 @@ impl Plan {
         Ok(self.spec().plan()?.bytes())
     }
 
+    /// Whether making the filter takes more than some milliseconds: a filter that grows writes to all of its memory at
+    /// once, in about a millisecond for a million keys. Others get memory of zeros.
+    #[must_use]
+    pub fn takes_long(&self) -> bool {
+        self.grows && self.capacity >= 2_000_000
+    }
+
     /// The empty filter.
     pub fn build(&self) -> Result<EngineValue, Error> {
         EngineValue::made(|| self.body())

@@ -48,9 +48,8 @@ pub(super) fn loadchunk(call: &mut Call, arguments: Arguments<'_>) -> Result<Rep
     let position = count(arguments.get(2)).filter(|position| *position > 0).ok_or(INVALID_POSITION)?;
     let bytes = arguments.get(3);
     if position == HEADER {
-        let mut key = call.write(&arguments, KEY)?;
-        must_be_missing(&key)?;
-        load_header(&mut key, bytes)?;
+        must_be_missing(&call.read(&arguments, KEY))?;
+        load_header(&mut call.write(&arguments, KEY)?, bytes)?;
     } else if takes_engine(&call.read(&arguments, KEY), bytes)? {
         transfer::import(call, &arguments, chunk_before(position, bytes)?)?;
     } else {

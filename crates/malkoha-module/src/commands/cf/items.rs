@@ -81,7 +81,10 @@ fn store(
     let created = if key.is_missing() { Some(wish.ok_or(NOT_FOUND)?) } else { None };
     may_grow(&key, created)?;
     if let Some(wish) = created {
-        wish.put(&mut key)?;
+        drop(key);
+        let made = wish.make(call, arguments)?;
+        key = call.write(arguments, KEY)?;
+        made.put(&mut key);
     }
     let outcomes = found_mut(&mut key).ok_or(Refusal::WRONG_TYPE)?.insert(items, which)?;
     drop(key);

@@ -5,7 +5,7 @@ mod info;
 mod items;
 mod reserve;
 
-pub(super) use reserve::put_engine;
+pub(super) use reserve::make_engine;
 
 use super::arguments::{self, CAPACITY, ITEMS, KEY_ITEM, KEY_ITEMS, LOADCHUNK, ONLY_KEY, SCANDUMP};
 use crate::commands;
@@ -106,10 +106,10 @@ fn held<'a>(key: &'a Key<'_>) -> Result<Found<'a>, Refusal> {
 }
 
 /// Fails if a filter cannot be made here: because there is one, or something else.
-fn must_be_missing(key: &KeyMut<'_>) -> Result<(), Refusal> {
-    if key.is_missing() {
-        return Ok(());
+fn must_be_missing(key: &Key<'_>) -> Result<(), Refusal> {
+    match found(key) {
+        Some(_) => Err(EXISTS),
+        None if key.is_missing() => Ok(()),
+        None => Err(Refusal::WRONG_TYPE),
     }
-    let is_filter = key.value::<CuckooValue>().is_some() || key.value::<EngineValue>().is_some();
-    Err(if is_filter { EXISTS } else { Refusal::WRONG_TYPE })
 }

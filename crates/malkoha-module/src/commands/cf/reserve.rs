@@ -10,6 +10,7 @@ use crate::settings::{
     SEED,
 };
 use crate::values::cuckoo::CuckooValue;
+use crate::values::engine::EngineValue;
 use crate::values::plan::Plan;
 
 /// What a filter is made with.
@@ -31,22 +32,23 @@ impl Wish {
         }
     }
 
-    /// Makes the filter at a key that is empty.
-    pub(super) fn put(&self, key: &mut KeyMut<'_>) -> Result<(), Refusal> {
+    /// Makes the filter, beside the server if that takes long. The key is empty.
+    pub(super) fn make(&self, call: &mut Call, arguments: &Arguments<'_>) -> Result<Made, Refusal> {
         match self {
             Self::Cuckoo(capacity, shape) => {
-                if key.call().can_never_hold(Cuckoo::first_bytes(*capacity, *shape)) {
+                if call.can_never_hold(Cuckoo::first_bytes(*capacity, *shape)) {
                     return Err(INSUFFICIENT);
                 }
                 let filter = Cuckoo::new(*capacity, *shape).map_err(|refused| match refused {
                     Refused::Memory => INSUFFICIENT,
                     _ => Refusal::of("ERR Could not create filter"),
                 })?;
-                key.put(CuckooValue::from(filter));
+                Ok(Made::Cuckoo(CuckooValue::from(filter)))
             }
-            Self::Engine(plan) => put_engine(key, plan)?,
+            Self::Engine(plan) => {
+                make_engine(call, arguments, plan).map(|filter| Made::Engine(Box::new(filter)))
+            }
         }
-        Ok(())
     }
 
     /// The arguments of the `CF.RESERVE` that makes the same filter under any settings.
@@ -80,13 +82,37 @@ impl Wish {
 
 const INSUFFICIENT: Refusal = Refusal::of("ERR Insufficient memory to create filter");
 
-/// Makes a filter of the engine at a key that is empty.
-pub(in crate::commands) fn put_engine(key: &mut KeyMut<'_>, plan: &Plan) -> Result<(), Refusal> {
-    if key.call().can_never_hold(plan.bytes()?) {
+/// A filter that was made.
+pub(super) enum Made {
+    /// In RedisBloom's layout.
+    Cuckoo(CuckooValue),
+    /// Of the engine.
+    Engine(Box<EngineValue>),
+}
+
+impl Made {
+    /// Puts it at a key.
+    pub(super) fn put(self, key: &mut KeyMut<'_>) {
+        match self {
+            Self::Cuckoo(filter) => key.put(filter),
+            Self::Engine(filter) => key.put(*filter),
+        }
+    }
+}
+
+/// Makes a filter of the engine, beside the server if that takes long. The key is empty.
+pub(in crate::commands) fn make_engine(
+    call: &mut Call,
+    arguments: &Arguments<'_>,
+    plan: &Plan,
+) -> Result<EngineValue, Refusal> {
+    if call.can_never_hold(plan.bytes()?) {
         return Err(INSUFFICIENT);
     }
-    key.put(plan.build()?);
-    Ok(())
+    if plan.takes_long() {
+        return Ok(call.beside(arguments, &[KEY], usize::MAX, |_: &[&EngineValue]| plan.build())??);
+    }
+    Ok(plan.build()?)
 }
 
 fn default_shape() -> Shape {
@@ -108,10 +134,8 @@ pub(super) fn reserve(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply
         return Err(Refusal::Arity);
     }
     let wish = read_wish(&arguments)?;
-    let mut key = call.write(&arguments, KEY)?;
-    must_be_missing(&key)?;
-    wish.put(&mut key)?;
-    drop(key);
+    must_be_missing(&call.read(&arguments, KEY))?;
+    wish.make(call, &arguments)?.put(&mut call.write(&arguments, KEY)?);
     replicate(call, &arguments, &wish);
     call.notify(c"cuckoo.reserve", &arguments, KEY);
     Ok(Reply::Ok)

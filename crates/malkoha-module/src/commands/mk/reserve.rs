@@ -1,7 +1,7 @@
 //! Making filters.
 
 use super::KEY;
-use crate::commands::cf::put_engine;
+use crate::commands::cf::make_engine;
 use crate::commands::parse::{self, count, is, number};
 use crate::server::{Arguments, Call, Refusal, Reply};
 use crate::settings::SEED;
@@ -15,13 +15,14 @@ const DEFAULT_CAPACITY: u64 = 1000;
 pub(super) fn reserve(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.at_least(3)?;
     let plan = read_plan(&arguments)?;
-    let mut key = call.write(&arguments, KEY)?;
+    let key = call.read(&arguments, KEY);
     if !key.is_missing() {
         let is_filter = key.value::<EngineValue>().is_some();
         return Err(if is_filter { Refusal::of("ERR item exists") } else { Refusal::WRONG_TYPE });
     }
-    put_engine(&mut key, &plan)?;
     drop(key);
+    let filter = make_engine(call, &arguments, &plan)?;
+    call.write(&arguments, KEY)?.put(filter);
     replicate(call, &arguments, &plan);
     call.notify(c"malkoha.reserve", &arguments, KEY);
     Ok(Reply::Ok)
