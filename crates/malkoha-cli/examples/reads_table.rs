@@ -49,6 +49,9 @@ const WINDOW: u32 = 15;
 const THREADS: usize = 2;
 const TURNS: usize = 5;
 
+/// Filters of the same words whose false positives are compared.
+const SEEDS: u64 = 40;
+
 /// Bytes that are read at a time, as in the program.
 const BLOCK: usize = 128 << 10;
 
@@ -171,6 +174,8 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 struct Exact {
     slots: Vec<u64>,
     words: usize,
+    /// By how many bytes the memory of the process in RAM grew with it; less if memory was used again.
+    resident: u64,
 }
 
 /// What no word of 31 letters is.
@@ -180,13 +185,15 @@ impl Exact {
     fn of(letters: &[u8], rule: Rule) -> Self {
         let mut words = Words::default();
         words.add(letters, rule, false, false);
+        let before = resident().unwrap_or(0);
         let slots = vec![EMPTY; (3 * words.len() / 2).next_power_of_two()];
-        let mut set = Self { slots, words: 0 };
+        let mut set = Self { slots, words: 0, resident: 0 };
         for word in words.get() {
             let slot = set.slot(*word);
             set.words += usize::from(set.slots[slot] == EMPTY);
             set.slots[slot] = *word;
         }
+        set.resident = resident().unwrap_or(0).saturating_sub(before);
         set
     }
 
@@ -370,15 +377,20 @@ fn words_of(piece: &[u8], rule: Rule) -> Vec<u64> {
     words.get().to_vec()
 }
 
-/// The chance of at least so many hits.
-fn tail(trials: usize, least: usize, rate: f64) -> f64 {
-    let mut term = (1.0 - rate).powi(i32::try_from(trials).expect("a read is short"));
-    let mut below = 0.0;
-    for hits in 0..least {
-        below += term;
-        term *= (trials - hits) as f64 / (hits + 1) as f64 * rate / (1.0 - rate);
+/// The chance that at least so many words of a read are found wrongly, given the words that are not in the set. A word
+/// that occurs several times is found every time or never.
+fn chance(absent: &mut [u64], least: usize, rate: f64) -> f64 {
+    absent.sort_unstable();
+    // The chances of 0, 1, 2 and so on words, up to one less than are needed.
+    let mut chances = vec![0.0; least];
+    chances[0] = 1.0;
+    for same in absent.chunk_by(|one, other| one == other) {
+        for hits in (0..least).rev() {
+            let before = hits.checked_sub(same.len()).map_or(0.0, |before| chances[before]);
+            chances[hits] = chances[hits] * (1.0 - rate) + before * rate;
+        }
     }
-    (1.0 - below).max(0.0)
+    (1.0 - chances.iter().sum::<f64>()).max(0.0)
 }
 
 /// Compares what the program keeps with the truth, and with an exact set of words.
@@ -395,11 +407,13 @@ fn accuracy(
     let rate = Filter::open(filter)?.stats().predicted_rate;
     let sequences = sequences(Path::new(reads))?;
     let truth = names(Path::new(reads))?;
-    let found: Vec<(usize, usize)> = sequences
+    let mut found: Vec<(usize, Vec<u64>)> = sequences
         .split(|byte| *byte == b'\n')
         .map(|sequence| {
-            let words = words_of(sequence, rule);
-            (words.iter().filter(|word| exact.holds(**word)).count(), words.len())
+            let mut words = words_of(sequence, rule);
+            let all = words.len();
+            words.retain(|word| !exact.holds(*word));
+            (all, words)
         })
         .collect();
     for least in ["1", "2", "3", "10%", "25%"] {
@@ -412,16 +426,17 @@ fn accuracy(
         let mut kept = kept.iter().peekable();
         let (mut of_set, mut of_filter) = ([0u64; 4], [0u64; 4]);
         let (mut more, mut fewer, mut expected) = (0, 0, 0.0);
-        for (name, (found, words)) in truth.iter().zip(&found) {
+        for (name, (words, absent)) in truth.iter().zip(&mut found) {
             let is_kept = kept.next_if_eq(&name).is_some();
-            let by_set = *found >= needed(*words);
+            let in_set = *words - absent.len();
+            let by_set = in_set >= needed(*words);
             let target = usize::from(name.starts_with("ecoli"));
             of_set[2 * target + usize::from(by_set)] += 1;
             of_filter[2 * target + usize::from(is_kept)] += 1;
             more += u64::from(is_kept && !by_set);
             fewer += u64::from(!is_kept && by_set);
             if !by_set && *words > 0 && needed(*words) <= *words {
-                expected += tail(words - found, needed(*words) - found, rate);
+                expected += chance(absent, needed(*words) - in_set, rate);
             }
         }
         let shares = |counts: [u64; 4]| {
@@ -435,6 +450,80 @@ fn accuracy(
         );
     }
     Ok(())
+}
+
+/// Does the same in the engine for filters of many seeds, which find other words wrongly: how many reads match that do
+/// not match by the set, on average and by how much they vary.
+fn spread(reads: &str, exact: &Exact, rule: Rule) -> Result<()> {
+    let stored: Vec<u64> = exact.slots.iter().copied().filter(|word| *word != EMPTY).collect();
+    let sequences = sequences(Path::new(reads))?;
+    let mut absent: Vec<(usize, Vec<u64>)> = Vec::new();
+    for sequence in sequences.split(|byte| *byte == b'\n') {
+        let mut words = words_of(sequence, rule);
+        let all = words.len();
+        words.retain(|word| !exact.holds(*word));
+        absent.push((all - words.len(), words));
+    }
+    let leasts = [1, 2, 3];
+    let mut counts = leasts.map(|_| Vec::new());
+    let mut expected = leasts.map(|_| 0.0);
+    for seed in 0..SEEDS {
+        let mut filter =
+            malkoha::Spec::new(stored.len() as u64, 0.001).kind(malkoha::Kind::Sorted).seed(seed).build()?;
+        filter.extend_unique(&stored, THREADS)?;
+        let rate = filter.stats().predicted_rate;
+        let mut more = leasts.map(|_| 0);
+        let mut buffers = Buffers::default();
+        for (in_set, words) in &mut absent {
+            let wrong = buffers.look_up(&filter, words) as usize;
+            for ((least, more), expected) in leasts.into_iter().zip(&mut more).zip(&mut expected) {
+                if *in_set < least {
+                    *more += u64::from(*in_set + wrong >= least);
+                    if seed == 0 {
+                        *expected += chance(words, least - *in_set, rate);
+                    }
+                }
+            }
+        }
+        counts.iter_mut().zip(more).for_each(|(counts, more)| counts.push(more as f64));
+    }
+    println!("\n| | more, on average | expected | standard deviation | of a Poisson distribution |");
+    println!("| --- | --: | --: | --: | --: |");
+    for ((least, counts), expected) in leasts.into_iter().zip(counts).zip(expected) {
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        let squares: f64 = counts.iter().map(|count| (count - mean).powi(2)).sum();
+        let deviation = (squares / (counts.len() - 1) as f64).sqrt();
+        println!("| `-a {least}` | {mean:.0} | {expected:.0} | {deviation:.0} | {:.0} |", mean.sqrt());
+    }
+    Ok(())
+}
+
+/// Prints how fast reads are classified, beside `reads` with the same filter, on one thread and on two.
+fn classify_speed(program: &Path, filter: &str, reads: &str) -> Result<()> {
+    let jobs = ["1", "2"].into_iter().flat_map(|threads| [("classify", threads), ("reads", threads)]);
+    let jobs: Vec<_> = jobs.collect();
+    let mut rates = vec![Vec::new(); jobs.len()];
+    for _ in 0..TURNS {
+        for ((command, threads), rates) in jobs.iter().zip(&mut rates) {
+            let count: &[&str] = if *command == "reads" { &["-c"] } else { &[] };
+            let (report, _) =
+                run(program, &[&[*command, "--json", "-j", threads, filter, reads], count].concat())?;
+            rates.push(report["gbp_per_minute"].as_f64().ok_or("no speed")?);
+        }
+    }
+    println!("\n| | threads | Gbp per minute |\n| --- | --: | --: |");
+    for ((command, threads), rates) in jobs.iter().zip(rates) {
+        println!("| `{command}` | {threads} | {:.1} |", median(rates));
+    }
+    Ok(())
+}
+
+/// The memory of this process that is in RAM, in bytes.
+fn resident() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(1024 * kib)
 }
 
 fn confusion(program: &Path, filter: &str, reads: &Path, folder: &Path, labels: &[&str]) -> Result<()> {
@@ -468,7 +557,7 @@ fn main() -> Result<()> {
     let args: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let [genomes, program, parts @ ..] = args.as_slice() else {
         return Err(
-            "give the folder of scripts/genomes and the program, then which of speed, accuracy, classify"
+            "give the folder of scripts/genomes and the program, then which of speed, accuracy, classify, classify-speed"
                 .into(),
         );
     };
@@ -499,10 +588,11 @@ fn main() -> Result<()> {
             let exact = Exact::of(&ecoli, rule);
             let bytes = Filter::open(filter)?.stats().memory_bytes;
             println!(
-                "\n{} words; exact set {:.1} MB as a sorted list, {:.1} MB as a hash table; filter {:.2} MB\n",
+                "\n{} words; exact set {:.1} MB as a sorted list, {:.1} MB as a hash table ({:.1} MB more in RAM); filter {:.2} MB\n",
                 exact.words,
                 exact.words as f64 * 8.0 / 1e6,
                 exact.slots.len() as f64 * 8.0 / 1e6,
+                exact.resident as f64 / 1e6,
                 bytes as f64 / 1e6
             );
             println!(
@@ -510,10 +600,13 @@ fn main() -> Result<()> {
             );
             println!("| --- | --: | --: | --: | --: | --: | --: | --: | --: |");
             accuracy(program, &folder, filter, &mix, &exact, rule)?;
+            if window.is_none() {
+                spread(&mix, &exact, rule)?;
+            }
         }
     }
+    let labelled = at("human-contigs.malkoha");
     if wanted("classify") {
-        let labelled = at("human-contigs.malkoha");
         let (human, contigs) = (format!("human={human_fa}"), format!("contigs={contigs_fa}"));
         let build =
             ["build", "--json", "--kmer", "27", "--rate", "2^-16", "--label", &human, "--label", &contigs];
@@ -530,6 +623,9 @@ fn main() -> Result<()> {
             memory as f64 / 1e6
         );
         confusion(program, &labelled, Path::new(&three), &folder, &["human", "contigs"])?;
+    }
+    if wanted("classify-speed") {
+        classify_speed(program, &labelled, &three)?;
     }
     Ok(())
 }
