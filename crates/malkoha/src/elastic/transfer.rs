@@ -352,8 +352,7 @@ mod tests {
                     assert_eq!(quick.counted_entries(), quick.counts(), "the entries and their weight");
                 }
                 region = match growth::doubled(&region, &layout).unwrap() {
-                    Grown::One(region) => region,
-                    Grown::Two([region, _]) => region,
+                    Grown::One(region) | Grown::Two([region, _]) => region,
                 };
             }
         }
