@@ -77,11 +77,14 @@ def _order(shard: NDArray[Any]) -> NDArray[np.intp]:
     return np.argsort(shard, kind="stable")
 
 
-def firsts(pieces: Sequence[NDArray[np.uint64]], rate: float) -> list[NDArray[np.uint8]]:
-    """Which hashes of one shard are the first of their kind: a bit for each, in the order of the pieces."""
-    keys = sum(len(piece) for piece in pieces)
-    seen = Filter(max(keys, 1), rate, kind="blocked:2")
-    return [np.packbits(seen.add_unique_many(piece)) for piece in pieces]
+def firsts(
+    seen: Filter | None, pieces: Sequence[NDArray[np.uint64]], rate: float
+) -> tuple[Filter | NDArray[np.uint8], ...]:
+    """A filter of the hashes of one shard, those of these pieces included, and which of these are the first of their
+    kind: a bit for each, in the order of the pieces. The filter of the pieces before stays as it is, so that a task can
+    run again."""
+    seen = Filter(rate=rate) if seen is None else seen.copy()
+    return (seen, *(np.packbits(seen.add_unique_many(piece)) for piece in pieces))
 
 
 def kept(shard: NDArray[Any], answers: Sequence[NDArray[np.uint8]]) -> NDArray[np.bool_]:

@@ -16,12 +16,12 @@ def plan(
     rate: float | None = None,
     memory: float | None = None,
     *,
-    needs: Sequence[str] = (),
+    needs: str | Sequence[str] = (),
     seed: int = 0,
 ) -> Plan:
     """Compares the usual kinds for two of keys, rate and memory (in bytes). Nothing is built.
 
-    ``needs`` are what the filter must do besides storing and finding keys: some of ``"delete"``, ``"grow"``,
+    ``needs`` are what the filter must do besides storing and finding keys: one or some of ``"delete"``, ``"grow"``,
     ``"overfill"`` and ``"values"``.
 
     >>> import malkoha
@@ -34,7 +34,8 @@ def plan(
     """
     if (keys is None) + (rate is None) + (memory is None) != 1:
         raise TypeError("give two of keys, rate and memory; the third follows")
-    return Plan(*offers(keys, rate, memory, list(needs), seed))
+    names = [needs] if isinstance(needs, str) else list(needs)
+    return Plan(*offers(keys, rate, memory, names, seed))
 
 
 class Plan(Sequence[Offer]):

@@ -2,6 +2,7 @@
 
 ``build`` makes a filter of every partition and merges them in a tree. ``dedup`` keeps the first row of every key: it
 routes the hashes of keys, 8 bytes each, to several filters, so no filter holds all keys, and rows stay where they are.
+Partitions go through these filters in their order, a few at a time, so hashes and rows need not all be in memory.
 All tasks are pure: if a worker is lost, Dask runs them again elsewhere.
 """
 
@@ -27,6 +28,9 @@ FAN_IN = 8
 # Deduplication has a shard for this many partitions, so that there are not too many tasks, and at most so many shards.
 PARTITIONS_PER_SHARD = 4
 USUAL_SHARDS = 64
+
+# The number of partitions whose hashes a shard takes in one task.
+PARTITIONS_PER_STEP = 8
 
 
 def build(
@@ -93,15 +97,24 @@ def dedup(
         # Only this column is read to route the keys.
         sources, key = _partitions(collection[key]), None
     routes = [delayed(_route, pure=True, nout=count + 1)(source, key, count) for source in sources]
-    answers = [
-        delayed(firsts, pure=True, nout=len(partitions))([pieces[1 + shard] for pieces in routes], rate)
-        for shard in range(count)
-    ]
+    answers = zip(*(_answers(shard, routes, rate) for shard in range(count)), strict=True)
     rows = [
-        delayed(_select, pure=True)(partition, pieces[0], [answer[at] for answer in answers])
-        for at, (partition, pieces) in enumerate(zip(partitions, routes, strict=True))
+        delayed(_select, pure=True)(partition, pieces[0], list(of_shards))
+        for partition, pieces, of_shards in zip(partitions, routes, answers, strict=True)
     ]
     return _like(collection, rows)
+
+
+def _answers(shard: int, routes: list[Any], rate: float) -> list[Any]:
+    """What one shard says of every partition. It takes a few partitions after the other, so that their hashes and rows
+    need not wait in memory until all partitions were read."""
+    seen: Any = None
+    answers: list[Any] = []
+    for at in range(0, len(routes), PARTITIONS_PER_STEP):
+        pieces = [route[1 + shard] for route in routes[at : at + PARTITIONS_PER_STEP]]
+        seen, *of_pieces = delayed(firsts, pure=True, nout=1 + len(pieces))(seen, pieces, rate)
+        answers += of_pieces
+    return answers
 
 
 def _partitions(collection: Any) -> list[Delayed]:

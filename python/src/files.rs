@@ -15,6 +15,7 @@ use crate::table::Table;
 use crate::window::PyWindow;
 
 /// What a file holds.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 enum Content {
     Filter(Box<Filter>),
     Sharded(Sharded),

@@ -373,6 +373,11 @@ impl PyFilter {
         Ok(self.table.facts(Caller::Attached(py))?.shards)
     }
 
+    /// What ``sys.getsizeof`` tells, and so Dask: the same as ``nbytes``.
+    fn __sizeof__(&self, py: Python<'_>) -> PyResult<u64> {
+        self.nbytes(py)
+    }
+
     /// Bytes of memory.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> PyResult<u64> {

@@ -53,4 +53,9 @@ mod module {
     use super::plan::{PyOffer, offers};
     #[pymodule_export]
     use super::window::PyWindow;
+
+    /// The version of the package.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "the name that Python gives it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }

@@ -1,5 +1,6 @@
 //! `malkoha.Map`: a small number beside every key.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::RwLock;
 
@@ -7,7 +8,7 @@ use malkoha::{Error, Filter, Key, KeyHasher};
 use numpy::{
     IntoPyArray, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -67,10 +68,10 @@ impl PyMap {
     }
 
     /// Stores one copy of a key with a value. A copy that finds no room raises ``FullError`` and changes nothing.
-    fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: u16) -> PyResult<()> {
+    fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: Value) -> PyResult<()> {
         let hash = hash_of(key, &self.hasher)?;
         let mut filter = writing(Caller::Attached(py), &self.filter)?;
-        filter.insert_value(&hash, value).map_err(|error| refusal(&filter, 1, error))
+        filter.insert_value(&hash, value.0).map_err(|error| refusal(&filter, 1, error))
     }
 
     /// The values of all stored copies that look like this key, ascending.
@@ -81,20 +82,20 @@ impl PyMap {
     }
 
     /// Changes the value of one stored copy; returns whether there was one with the old value.
-    fn replace(&self, py: Python<'_>, key: &Bound<'_, PyAny>, old: u16, new: u16) -> PyResult<bool> {
+    fn replace(&self, py: Python<'_>, key: &Bound<'_, PyAny>, old: Value, new: Value) -> PyResult<bool> {
         let hash = hash_of(key, &self.hasher)?;
-        writing(Caller::Attached(py), &self.filter)?.update_value(&hash, old, new).map_err(raise)
+        writing(Caller::Attached(py), &self.filter)?.update_value(&hash, old.0, new.0).map_err(raise)
     }
 
     /// Removes one stored copy with this value; raises ``KeyError`` if there is none.
-    fn remove(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: u16) -> PyResult<()> {
+    fn remove(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: Value) -> PyResult<()> {
         if self.discard(py, key, value)? { Ok(()) } else { Err(PyKeyError::new_err(key.clone().unbind())) }
     }
 
     /// Removes one stored copy with this value, if there is one; returns whether there was.
-    fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: u16) -> PyResult<bool> {
+    fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: Value) -> PyResult<bool> {
         let hash = hash_of(key, &self.hasher)?;
-        writing(Caller::Attached(py), &self.filter)?.remove_value(&hash, value).map_err(raise)
+        writing(Caller::Attached(py), &self.filter)?.remove_value(&hash, value.0).map_err(raise)
     }
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -246,6 +247,11 @@ impl PyMap {
         py.detach(|| writing(Caller::Detached, &self.filter)?.compact().map_err(raise))
     }
 
+    /// What ``sys.getsizeof`` tells, and so Dask: the same as ``nbytes``.
+    fn __sizeof__(&self, py: Python<'_>) -> PyResult<u64> {
+        self.nbytes(py)
+    }
+
     /// Bytes of memory.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> PyResult<u64> {
@@ -317,6 +323,24 @@ fn refusal(filter: &Filter, more: usize, error: Error) -> PyErr {
     }
 }
 
+/// A value of one key.
+struct Value(u16);
+
+impl<'py> FromPyObject<'_, 'py> for Value {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        given.extract::<u16>().map(Self).map_err(|error| {
+            if error.is_instance_of::<PyOverflowError>(given.py()) { no_value(&*given) } else { error }
+        })
+    }
+}
+
+/// The exception for a number that no filter has as a value.
+fn no_value(value: &impl Display) -> PyErr {
+    PyValueError::new_err(format!("the value {value} is not in 0 to 65535"))
+}
+
 /// Values as the engine takes them.
 fn values_of(values: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
     let numpy = values.py().import("numpy")?;
@@ -332,9 +356,5 @@ fn values_of(values: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
     }
     let wide = numpy.call_method1("require", (array, "i8", ("C", "A")))?;
     let wide = wide.cast::<PyArray1<i64>>()?.try_readonly()?;
-    let narrow = wide.as_slice()?.iter().map(|&value| {
-        u16::try_from(value)
-            .map_err(|_| PyValueError::new_err(format!("the value {value} is not in 0 to 65535")))
-    });
-    narrow.collect()
+    wide.as_slice()?.iter().map(|value| u16::try_from(*value).map_err(|_| no_value(value))).collect()
 }

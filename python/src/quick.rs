@@ -30,13 +30,12 @@ pub(crate) fn small(number: &Bound<'_, PyInt>) -> Option<i64> {
     (overflow == 0).then_some(value)
 }
 
-/// The [`usual_hash`] of the key at an index of a list; `None` also beyond its end.
+/// The [`usual_hash`] of the key at an index of a list, which is inside it.
 #[inline]
 #[cfg(not(Py_GIL_DISABLED))]
 pub(crate) fn usual_hash_at(list: &Bound<'_, PyList>, index: usize, hasher: &KeyHasher) -> Option<KeyHash> {
-    let index = ffi::Py_ssize_t::try_from(index).ok().filter(|index| *index < list.len().cast_signed())?;
-    // SAFETY: this is a list, the index is inside it, and whoever holds it is attached to the interpreter.
-    let item = unsafe { ffi::PyList_GetItem(list.as_ptr(), index) };
+    // SAFETY: this is a list, and whoever holds it is attached to the interpreter. Beyond the end there is no item.
+    let item = unsafe { ffi::PyList_GetItem(list.as_ptr(), index.cast_signed()) };
     // SAFETY: the list keeps the item until it is changed. Nobody changes it before the hash is there: no code of
     // Python runs, and other threads wait for the interpreter's lock.
     let item = unsafe { Borrowed::from_ptr_or_opt(list.py(), item) }?;

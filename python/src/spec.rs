@@ -3,7 +3,7 @@
 use malkoha::{KeyFormat, Kind, Need, Spec};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyFloat;
+use pyo3::types::{PyFloat, PyString};
 
 use crate::error::raise;
 
@@ -22,6 +22,11 @@ impl<'py> FromPyObject<'_, 'py> for Whole {
             }
         } else if let Ok(number) = given.extract::<u64>() {
             return Ok(Self(number));
+        } else if given.len().is_ok() && !given.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err(format!(
+                "{} is no number; give the number of keys first, and the keys to add_many",
+                given.get_type().name()?
+            )));
         }
         Err(PyValueError::new_err(format!("{} is no whole number from 0 to 2**64", given.repr()?)))
     }

@@ -15,6 +15,7 @@ use crate::facts::{Described, Facts};
 use crate::merge;
 
 /// A filter of the engine that threads share.
+#[allow(clippy::large_enum_variant, reason = "there is one for each Python object")]
 pub(crate) enum Table {
     Single(RwLock<Filter>),
     /// Its own locks let threads change different shards at once. The outer one is for operations on all of them.

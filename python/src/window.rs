@@ -13,7 +13,7 @@ use crate::error::{FullError, raise};
 use crate::facts::{Described, Facts, PyStats};
 use crate::files;
 use crate::key::hash_of;
-use crate::keys::{Nulls, answer_many, on_slice};
+use crate::keys::{Nulls, answer_many, on_slice, with_keys};
 use crate::spec::{self, Whole};
 use crate::table::{Caller, check_memory, equal, reading, writing};
 use crate::threads::Threads;
@@ -21,7 +21,7 @@ use crate::view;
 
 /// The keys seen recently: the last ``keys`` keys, or those of the last ``ticks`` ticks of a clock that you read.
 ///
-/// A key that ``add_unique`` stored is found while it is inside the window, and forgotten after G generations of
+/// With ``ticks`` you may leave ``keys`` out: then the window grows. A key that ``add_unique`` stored is found while it is inside the window, and forgotten after G generations of
 /// 1/(G - 1) of the window each. What a tick is, you decide.
 ///
 /// >>> from malkoha import Window
@@ -75,7 +75,9 @@ impl Described for Generations {
     fn facts(&self) -> Facts {
         let newest = self.generations().next().map(Described::facts);
         let newest = newest.expect("a window has at least two generations");
-        Facts { keys: self.keys(), rate: self.rate(), capacity: self.keys(), ..newest }
+        // What grows in a window for a known number of keys is a generation that gets more than its share.
+        let growing = newest.kind == "elastic";
+        Facts { keys: self.keys(), rate: self.rate(), capacity: self.keys(), growing, ..newest }
     }
 }
 
@@ -94,9 +96,14 @@ impl PyWindow {
         kind: &str,
         seed: u64,
     ) -> PyResult<Self> {
-        if keys.is_none() && memory.is_none() {
-            return Err(PyTypeError::new_err("give two of keys, rate and memory"));
+        if keys.is_none() && memory.is_none() && ticks.is_none() {
+            return Err(PyTypeError::new_err(
+                "a window that counts keys needs two of keys, rate and memory; one that goes by the clock needs only \
+                 rate and ticks",
+            ));
         }
+        // Without a number of keys, the usual kind is the one that grows.
+        let kind = if keys.is_none() && memory.is_none() && kind == "sorted" { "elastic" } else { kind };
         let spec = spec::spec(keys, rate, memory)?.kind(spec::kind(kind)?).seed(seed);
         let window = py.detach(|| match ticks {
             None => Generations::of_keys(&spec, generations),
@@ -148,6 +155,38 @@ impl PyWindow {
             let outcomes = on_slice!(flat, |slice| window.insert_unique_slice(slice));
             let new = outcomes.into_iter().map(|outcome| Ok(outcome? == Inserted::Stored));
             Ok(keys.per_row(new.collect::<Result<Vec<_>, Full>>().map_err(|_| stopped())?))
+        })
+    }
+
+    /// Stores every key, or restarts its time if it was seen before.
+    ///
+    /// >>> from malkoha import Window
+    /// >>> minute = Window(rate=0.001, ticks=60)
+    /// >>> minute.add_many(["a", "b"], now=0)
+    /// >>> minute.add_many(["b"], now=50)
+    /// >>> minute.advance(100)
+    /// >>> minute.contains_many(["a", "b"]).tolist()
+    /// [False, True]
+    #[pyo3(signature = (keys, *, now=None, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, now=None, nulls='error', threads=1)")]
+    fn add_many(
+        &self,
+        keys: &Bound<'_, PyAny>,
+        now: Option<u64>,
+        nulls: Nulls,
+        threads: Threads,
+    ) -> PyResult<()> {
+        let py = keys.py();
+        with_keys(keys, &self.hasher, nulls, |keys| {
+            py.detach(|| {
+                let flat = keys.flat(threads.0)?;
+                let mut window = writing(Caller::Detached, &self.window)?;
+                if let Some(now) = now {
+                    set_time(&mut window, now)?;
+                }
+                on_slice!(flat, |slice| slice.iter().try_for_each(|key| window.insert(key)))
+                    .map_err(|Full| stopped())
+            })
         })
     }
 
@@ -270,10 +309,27 @@ impl PyWindow {
         Ok(reading(Caller::Attached(py), &self.window)?.rate())
     }
 
+    /// The kind of its filters, such as ``"sorted"``.
+    #[getter]
+    fn kind(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(reading(Caller::Attached(py), &self.window)?.facts().kind)
+    }
+
     /// The seed of its hashes.
     #[getter]
     fn seed(&self) -> u64 {
         self.hasher.seed()
+    }
+
+    /// Bytes of memory.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(reading(Caller::Attached(py), &self.window)?.stats().memory_bytes)
+    }
+
+    /// What ``sys.getsizeof`` tells, and so Dask: the same as ``nbytes``.
+    fn __sizeof__(&self, py: Python<'_>) -> PyResult<u64> {
+        self.nbytes(py)
     }
 }
 

@@ -14,6 +14,7 @@ frame = pytest.importorskip("dask.dataframe")
 import dask.array  # noqa: E402
 
 from malkoha import FullError  # noqa: E402
+from malkoha._parts import firsts  # noqa: E402
 from malkoha.dask import build, dedup  # noqa: E402
 
 KEYS = 40_000
@@ -94,6 +95,18 @@ def test_dedup_keeps_the_first_row_of_every_key(shards):
         assert left.divisions == table.divisions and left.npartitions == table.npartitions
         pd.testing.assert_frame_equal(left.compute(), rows.drop_duplicates("key"))
     pd.testing.assert_series_equal(dedup(table["word"], rate=1e-9).compute(), rows["word"].drop_duplicates())
+
+
+def test_what_a_shard_has_seen_stays_as_it_is():
+    """Dask runs tasks again, with the same arguments."""
+    pieces = [np.arange(start, start + 1000, dtype=np.uint64) for start in (0, 500, 0)]
+    seen, *bits = firsts(None, pieces, 1e-9)
+    assert [np.unpackbits(piece).sum() for piece in bits] == [1000, 500, 0]
+    before = seen.copy()
+    later = firsts(seen, [np.arange(1400, 1600, dtype=np.uint64)], 1e-9)
+    assert seen == before and len(later[0]) == 1600
+    again = firsts(seen, [np.arange(1400, 1600, dtype=np.uint64)], 1e-9)
+    assert later[0] == again[0] and (later[1] == again[1]).all() and np.unpackbits(again[1]).sum() == 100
 
 
 @pytest.mark.parametrize("shards", [0, -1, 5000])

@@ -1,7 +1,9 @@
 """One key at a time, and what a filter is as an object."""
 
 import copy
+import importlib.metadata
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -142,6 +144,13 @@ def test_impossible_filters_are_refused(arguments, message):
         Filter(**arguments)
 
 
+@pytest.mark.parametrize("keys", [["owl"] * 1000, np.arange(3), {"owl"}, b"owl"], ids=type)
+def test_keys_in_place_of_their_number(keys):
+    with pytest.raises(TypeError, match="is no number; give the number of keys first") as caught:
+        Filter(keys, 0.01)
+    assert len(str(caught.value)) < 100
+
+
 def test_too_much_memory_is_a_memory_error():
     with pytest.raises(MemoryError, match="fewer keys"):
         Filter(2**48, 0.01)
@@ -259,6 +268,14 @@ def test_plan():
         malkoha.plan(keys=1, rate=0.1, needs=["fly"])
 
 
+def test_a_need_may_be_a_word():
+    assert malkoha.plan(1000, 0.01, needs="overfill").best == malkoha.plan(1000, 0.01, needs=["overfill"]).best
+
+
+def test_the_version_is_that_of_the_package():
+    assert malkoha.__version__ == importlib.metadata.version("malkoha")
+
+
 def test_map():
     shelves = Map(1000, 1e-6, bits=10)
     shelves.add("malkoha", 712)
@@ -278,7 +295,7 @@ def test_map():
     assert shelves.contains_many(["koel", None], nulls="skip").tolist() == [False, False]
     for error, wrong in [
         (ValueError, lambda: shelves.add("owl", 1024)),
-        (OverflowError, lambda: shelves.add("owl", -1)),
+        (ValueError, lambda: shelves.add("owl", -1)),
         (ValueError, lambda: shelves.add_many(["owl"], [1, 2])),
         (ValueError, lambda: shelves.add_many(["owl"], [70_000])),
         (TypeError, lambda: shelves.add_many(["owl"], [0.5])),
@@ -292,6 +309,19 @@ def test_map():
     shelves.add_many([], [])
     shelves.clear()
     assert not shelves
+
+
+@pytest.mark.parametrize("value", [-1, 65536, 2**70])
+def test_values_that_no_map_has(value):
+    shelves = Map(100, 0.01, bits=16)
+    for operation in (shelves.add, shelves.remove, shelves.discard):
+        with pytest.raises(ValueError, match="is not in 0 to 65535"):
+            operation("owl", value)
+    with pytest.raises((ValueError, TypeError), match="values come as integers|is not in 0 to 65535"):
+        shelves.add_many(["owl"], [value])
+    with pytest.raises(TypeError, match="integer"):
+        shelves.add("owl", "7")
+    assert len(shelves) == 0
 
 
 def test_a_map_that_grows(tmp_path):
@@ -340,3 +370,39 @@ def test_windows():
     hour.add("event")
     hour.clear()
     assert len(hour) == 0 and hour.stats().items == 0
+
+
+def test_windows_of_many_keys():
+    day = Window(1000, 1e-9, ticks=24)
+    day.add_many([f"bird {number}" for number in range(500)], now=0)
+    day.add_many(np.array(["bird 3", "bird 4"]), now=20)
+    day.add_many(["bird 5", None], nulls="skip")
+    day.advance(40)
+    found = day.contains_many(["bird 3", "bird 4", "bird 5", "bird 6"]).tolist()
+    assert found == [True, True, True, False], "those that came again have their time again"
+    before = day.copy()
+    with pytest.raises(TypeError, match="row 1"):
+        day.add_many(["owl", 1.0])
+    assert day == before and "owl" not in day
+    assert (day.kind, day.nbytes) == ("sorted", day.stats().memory_bytes)
+
+
+def test_a_window_of_any_number_of_keys():
+    hour = Window(rate=0.001, ticks=3600)
+    assert hour.kind == "elastic" and "growing" in repr(hour)
+    for minute in range(120):
+        keys = np.arange(1000 * minute, 1000 * minute + 1000)
+        hour.add_many(keys, now=60 * minute)
+        assert hour.contains_many(np.arange(max(0, minute - 59) * 1000, 1000 * minute + 1000)).all()
+    assert len(hour) < 90_000, "it forgets"
+    hour.advance(60 * 300)
+    assert len(hour) == 0
+    window = Window(1000, 0.001)
+    assert f"of {window.keys:,} keys" in repr(window), "a window for a known number of keys does not grow"
+
+
+@pytest.mark.parametrize(
+    "whole", [Filter(1000, 0.01), Filter(1000, 0.01, shards=2), Map(1000, 0.01), Window(1000, 0.01)], ids=repr
+)
+def test_the_system_is_told_the_size(whole):
+    assert whole.nbytes <= sys.getsizeof(whole) <= whole.nbytes + 100

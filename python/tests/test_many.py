@@ -200,6 +200,18 @@ def test_pandas():
     check(pd.Index(WORDS), WORDS)
 
 
+def test_pandas_columns_of_several_types():
+    """They have no Arrow type, so their objects are read one by one."""
+    keys = pd.Series(["owl", b"koel", 7, np.int64(8)], dtype=object)
+    birds = Filter(100, 1e-9)
+    birds.add_many(keys)
+    assert birds.contains_many(["owl", "koel", 7, 8]).all() and len(birds) == 4
+    with pytest.raises(TypeError, match="row 1.*float"):
+        birds.add_many(pd.Series(["owl", 1.5], dtype=object))
+    birds.add_many(pd.Series(["crow", None, 5], dtype=object), nulls="skip")
+    assert len(birds) == 6
+
+
 def test_duckdb():
     numbers = duckdb.sql("select range::bigint as key from range(5000)")
     check(numbers, list(range(5000)))

@@ -16,14 +16,13 @@ use malkoha::{Key, KeyHash, KeyHasher};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::{CHUNK, Column, Flat, Integer, capsule};
+use super::{CHUNK, Column, Flat, Integer};
 
 type Columns = Vec<Box<dyn Column>>;
 
-/// The chunks of an object with the Arrow interface; `None` if it has none. The only column of a table counts as such.
-pub(super) fn columns_of(object: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<Option<Columns>> {
-    let Some(arrays) = capsule::arrays_of(object)? else { return Ok(None) };
-    arrays.into_iter().map(|array| column(array, hasher)).collect::<PyResult<_>>().map(Some)
+/// The chunks of a column. The only column of a table counts as such.
+pub(super) fn columns_of(arrays: Vec<ArrayRef>, hasher: &KeyHasher) -> PyResult<Columns> {
+    arrays.into_iter().map(|array| column(array, hasher)).collect()
 }
 
 fn column(array: ArrayRef, hasher: &KeyHasher) -> PyResult<Box<dyn Column>> {

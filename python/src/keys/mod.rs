@@ -294,11 +294,20 @@ pub(crate) fn with_keys<T>(
     if let Some(array) = numpy::array_of(keys) {
         return numpy::with_array(&array, hasher, nulls, act);
     }
-    if let Some(columns) = arrow::columns_of(keys, hasher)? {
-        return act(&Keys::new(columns, *hasher, nulls)?);
-    }
-    if let Some(array) = numpy::convert(keys)? {
-        return numpy::with_array(&array, hasher, nulls, act);
+    match capsule::arrays_of(keys) {
+        Ok(Some(arrays)) => return act(&Keys::new(arrow::columns_of(arrays, hasher)?, *hasher, nulls)?),
+        Ok(None) => {
+            if let Some(array) = numpy::convert(keys)? {
+                return numpy::with_array(&array, hasher, nulls, act);
+            }
+        }
+        // Arrow has no type for a pandas column of objects that are not all of one type.
+        Err(error) => match numpy::convert(keys) {
+            Ok(Some(array)) if numpy::has_objects(&array) => {
+                return numpy::with_array(&array, hasher, nulls, act);
+            }
+            _ => return Err(error),
+        },
     }
     act(&Keys::new(vec![Box::new(objects::hash_all(keys, hasher, nulls)?)], *hasher, nulls)?)
 }

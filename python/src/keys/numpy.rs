@@ -27,6 +27,11 @@ pub(super) fn convert<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'p
     Ok(Some(array.cast_into()?))
 }
 
+/// Whether an array has Python objects.
+pub(super) fn has_objects(array: &Bound<'_, PyUntypedArray>) -> bool {
+    array.dtype().kind() == b'O'
+}
+
 /// Runs `act` with the keys of an array.
 pub(super) fn with_array<T>(
     array: &Bound<'_, PyUntypedArray>,

@@ -57,6 +57,7 @@ impl Rows<'_> {
             list.py().check_signals()?;
             self.reserve(left)?;
             let first = self.hashes.len();
+            // As long as keys are usual ones the list stays as it is.
             let rows = first..first + left.min(KEYS_PER_LOOK);
             self.hashes.extend(rows.map_while(|row| usual_hash_at(list, row, self.hasher)));
             if let Ok(key) = list.get_item(self.hashes.len()) {
