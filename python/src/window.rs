@@ -21,8 +21,8 @@ use crate::view;
 
 /// The keys seen recently: the last ``keys`` keys, or those of the last ``ticks`` ticks of a clock that you read.
 ///
-/// With ``ticks`` you may leave ``keys`` out: then the window grows. A key that ``add_unique`` stored is found while it is inside the window, and forgotten after G generations of
-/// 1/(G - 1) of the window each. What a tick is, you decide.
+/// With ``ticks`` you may leave ``keys`` out: then the window grows. A key that ``add_unique`` stored is found while it
+/// is inside the window, and forgotten after G generations of 1/(G - 1) of the window each. What a tick is, you decide.
 ///
 /// >>> from malkoha import Window
 /// >>> hour = Window(1000, 0.001, ticks=3600)

@@ -2,9 +2,9 @@
 //! none.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use crate::common::readers::{STAYING, among_readers};
 use crate::common::scale;
 use crate::sharded::{THREADS, check, keys, use_filter};
 use malkoha::testing::Stream;
@@ -230,15 +230,6 @@ fn memory_is_used_again_and_given_back() {
     check(&filter, &keys);
 }
 
-/// Stops other threads when it is dropped, also by a panic.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Readers look for keys that stay, while others come and go in such numbers that regions grow, split, join and shrink
 /// all the time; one key comes in many copies, so that some regions have an overflow.
 #[test]
@@ -246,51 +237,11 @@ fn readers_miss_no_key_while_shards_grow_and_shrink() {
     let most_steps = scale(40, 6_000);
     for (spec, own) in specs().into_iter().zip([60_000, 30_000, 30_000, 60_000]) {
         let filter = spec.sharded(3).build().unwrap();
-        let stay: Vec<u64> = (0..2_000).collect();
-        filter.insert_slice(&stay).unwrap();
-        let absent: Vec<u64> = (1 << 40..(1 << 40) + 2_000).collect();
-        let stop = AtomicBool::new(false);
-        let (wrong, asked) = thread::scope(|scope| {
-            let readers: Vec<_> = (0..2u64)
-                .map(|seed| {
-                    let (filter, stay, absent, stop) = (&filter, &stay, &absent, &stop);
-                    scope.spawn(move || {
-                        let (mut stream, mut wrong, mut asked) = (Stream::new(seed), 0u64, 0u64);
-                        while !stop.load(Ordering::Relaxed) {
-                            let from = stream.below(1_800) as usize;
-                            let found = filter.contains_slice(&stay[from..from + 200]);
-                            assert!(found.into_iter().all(|found| found), "{filter:?}: a slice misses a key");
-                            for key in &stay[from..from + 50] {
-                                assert!(filter.contains(key), "{filter:?}: {key} is missed");
-                            }
-                            let found = filter.contains_slice(&absent[from..from + 200]);
-                            wrong += found.into_iter().filter(|found| *found).count() as u64;
-                            wrong += u64::from(filter.contains(&absent[from]));
-                            asked += 201;
-                        }
-                        (wrong, asked)
-                    })
-                })
-                .collect();
-            let growers: Vec<_> = (0..2u64)
-                .map(|thread| {
-                    let filter = &filter;
-                    scope.spawn(move || grow(filter, thread, own, most_steps))
-                })
-                .collect();
-            let end = Stop(&stop);
-            for grower in growers {
-                grower.join().unwrap();
-            }
-            drop(end);
-            let counts = readers.into_iter().map(|reader| reader.join().unwrap());
-            counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-        });
+        let (wrong, asked) = among_readers(&filter, |thread| grow(&filter, thread, own, most_steps));
         assert!(asked > 0 && wrong * 200 <= asked, "{wrong} of {asked} absent keys are found");
-        assert_eq!(filter.contains_slice(&stay), vec![true; stay.len()]);
         let growth = filter.stats().growth.unwrap();
         assert!(growth.steps > 200 && growth.shrinks > 50, "{growth:?}");
-        check(&filter, &stay);
+        check(&filter, &STAYING.collect::<Vec<_>>());
     }
 }
 

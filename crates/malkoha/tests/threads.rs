@@ -5,6 +5,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use crate::common::readers::{Stop, among_readers};
 use crate::common::scale;
 use malkoha::testing::Stream;
 use malkoha::{Kind, Sharded, Spec};
@@ -104,15 +105,6 @@ fn record(filter: &Sharded, keys: &[u64], clock: &AtomicU64, seed: u64) -> Recor
         history.push((at, Operation { begin, end, act }));
     }
     (history, mine)
-}
-
-/// Stops other threads when it is dropped, also by a panic.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 #[test]
@@ -219,50 +211,9 @@ fn readers_miss_no_key_whatever_writers_do() {
         let spec = if values > 0 { spec.values(values) } else { spec };
         let spec = if kind.is_bloom() { spec } else { spec.max_steps(200) };
         let filter = spec.sharded(3).build().unwrap();
-        let stay: Vec<u64> = (0..2000).collect();
-        filter.insert_slice(&stay).unwrap();
-        let absent: Vec<u64> = (1 << 40..(1 << 40) + 2000).collect();
-        let stop = AtomicBool::new(false);
-        let (wrong, asked) = thread::scope(|scope| {
-            let readers: Vec<_> = (0..2u64)
-                .map(|seed| {
-                    let (filter, stay, absent, stop) = (&filter, &stay, &absent, &stop);
-                    scope.spawn(move || {
-                        let (mut stream, mut wrong, mut asked) = (Stream::new(seed), 0u64, 0u64);
-                        while !stop.load(Ordering::Relaxed) {
-                            let from = stream.below(1800) as usize;
-                            let found = filter.contains_slice(&stay[from..from + 200]);
-                            assert!(found.into_iter().all(|found| found), "{kind}: a slice misses a key");
-                            for key in &stay[from..from + 50] {
-                                assert!(filter.contains(key), "{kind}: {key} is missed");
-                            }
-                            let found = filter.contains_slice(&absent[from..from + 200]);
-                            wrong += found.into_iter().filter(|found| *found).count() as u64;
-                            wrong += u64::from(filter.contains(&absent[from]));
-                            asked += 201;
-                        }
-                        (wrong, asked)
-                    })
-                })
-                .collect();
-            let writers: Vec<_> = (0..2u64)
-                .map(|thread| {
-                    let filter = &filter;
-                    scope.spawn(move || write(filter, thread, scale(15_000, 20_000_000)))
-                })
-                .collect();
-            let end = Stop(&stop);
-            for writer in writers {
-                writer.join().unwrap();
-            }
-            drop(end);
-            readers
-                .into_iter()
-                .map(|reader| reader.join().unwrap())
-                .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-        });
+        let steps = scale(15_000, 20_000_000);
+        let (wrong, asked) = among_readers(&filter, |thread| write(&filter, thread, steps));
         assert!(asked > 0 && wrong * 100 <= asked, "{kind}: {wrong} of {asked} absent keys are found");
-        assert_eq!(filter.contains_slice(&stay), vec![true; stay.len()]);
     }
 }
 

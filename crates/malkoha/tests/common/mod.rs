@@ -7,6 +7,8 @@ use std::sync::Mutex;
 
 use malkoha::{Error, Filter, Mapped};
 
+pub(crate) mod readers;
+
 /// Whether to run the long forms of statistical tests: `MALKOHA_LONG=1 cargo test --release`.
 pub(crate) fn long() -> bool {
     std::env::var("MALKOHA_LONG").is_ok_and(|value| value != "0")
