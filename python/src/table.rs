@@ -121,7 +121,12 @@ impl Table {
     pub(crate) fn bytes(&self) -> PyResult<u64> {
         Ok(match self {
             Self::Single(lock) => table_bytes(&*reading(Caller::Detached, lock)?),
-            Self::Sharded(lock) => reading(Caller::Detached, lock)?.geometry().bytes(),
+            Self::Sharded(lock) => {
+                let sharded = reading(Caller::Detached, lock)?;
+                let geometry = sharded.geometry();
+                // Statistics of Bloom kinds copy their tables.
+                if geometry.is_growing() { sharded.stats().memory_bytes } else { geometry.bytes() }
+            }
         })
     }
 

@@ -13,6 +13,7 @@ EACH = 20_000
 
 @pytest.mark.parametrize("make", [lambda: Filter(THREADS * EACH, 0.001), lambda: Filter(rate=0.001),
                                   lambda: Filter(THREADS * EACH, 0.001, shards=16),
+                                  lambda: Filter(rate=0.001, shards=16),
                                   lambda: Filter(THREADS * EACH, 0.001, kind="blocked:2")])
 def test_no_key_of_any_thread_is_lost(make):
     birds = make()
@@ -34,12 +35,25 @@ def test_no_key_of_any_thread_is_lost(make):
 
 
 @pytest.mark.parametrize("shards", [None, 16])
-def test_of_equal_keys_one_thread_stores_the_first(shards):
-    seen = Filter(100_000, 1e-9, shards=shards)
-    keys = np.arange(50_000)
+@pytest.mark.parametrize("keys", [None, 100_000])
+def test_of_equal_keys_one_thread_stores_the_first(shards, keys):
+    seen = Filter(keys, 1e-9, shards=shards)
+    own = np.arange(50_000)
     with ThreadPoolExecutor(THREADS) as pool:
-        new = list(pool.map(lambda thread: seen.add_unique_many(np.roll(keys, 999 * thread)), range(THREADS)))
-    assert sum(answers.sum() for answers in new) == len(keys) == len(seen)
+        new = list(pool.map(lambda thread: seen.add_unique_many(np.roll(own, 999 * thread)), range(THREADS)))
+    assert sum(answers.sum() for answers in new) == len(own) == len(seen)
+
+
+def test_shards_grow_and_travel():
+    birds = Filter(rate=0.001, shards=4)
+    assert birds.growing and birds.shards == 4
+    small = birds.nbytes
+    birds.add_many(np.arange(100_000))
+    assert birds.nbytes > 100_000 and birds.nbytes > 5 * small
+    copy = Filter.from_bytes(birds.to_bytes())
+    assert copy == birds and copy.growing and copy.shards == 4 and copy.contains_many(np.arange(100_000)).all()
+    copy |= birds
+    assert len(copy) == 200_000 and copy.rate == pytest.approx(0.002)
 
 
 def test_threads_that_add_remove_save_compare_and_merge_do_not_wait_for_each_other_for_ever():
