@@ -23,7 +23,7 @@ impl Drop for Stop<'_> {
 /// Stores the keys that stay, and looks for them on two threads while two others `write`, each with its number. Returns
 /// how many lookups of absent keys were wrong, and how many there were.
 pub(crate) fn among_readers(filter: &Sharded, write: impl Fn(u64) + Sync) -> (u64, u64) {
-    let [stay, absent] = [STAYING, ABSENT].map(|keys| keys.collect::<Vec<u64>>());
+    let [stay, absent] = [STAYING, ABSENT].map(Iterator::collect::<Vec<u64>>);
     filter.insert_slice(&stay).unwrap();
     let stop = AtomicBool::new(false);
     let counts = thread::scope(|scope| {
