@@ -21,6 +21,7 @@ mod audit;
 mod batch;
 mod bulk;
 mod doubled;
+mod groups;
 mod layout;
 mod loose;
 mod parts;

@@ -29,63 +29,12 @@ use crate::bits::source::Source;
 use crate::bits::words::{LAST_BYTE, ROW, SURE_BITS, mask};
 use crate::bits::{Words, lanes};
 
+use super::groups::{Empty, Group, MOST_SLOTS};
 use super::layout::CuckooLayout;
 use super::place::{Homes, Place};
 use super::row::Row;
 use super::table::{Entry, Swap, Table};
 use super::tag::{Anatomy, Side, Tag};
-
-/// The most slots of a place, and so the most groups.
-const MOST_SLOTS: usize = 8;
-
-/// Lanes that are compared together.
-#[derive(Clone, Copy, Debug, Default)]
-struct Group {
-    lanes: Lanes,
-    /// The distance between fingerprints, in every lane.
-    steps: u64,
-    /// The tag of the first fingerprint in every lane, by side.
-    stamps: [u64; 2],
-}
-
-impl Group {
-    /// Returns what the lanes hold if they hold a key on this side, with value 0.
-    #[inline(always)]
-    const fn sought(&self, fingerprint: u64, side: Side) -> u64 {
-        self.base(fingerprint).wrapping_add(self.stamps[side as usize])
-    }
-
-    /// Returns the part of `sought` that is the same for both sides.
-    #[inline(always)]
-    const fn base(&self, fingerprint: u64) -> u64 {
-        fingerprint.wrapping_sub(1).wrapping_mul(self.steps)
-    }
-
-    /// Marks lanes that are zero; only the first mark is certain.
-    #[inline(always)]
-    const fn marks(&self, lanes: u64) -> u64 {
-        lanes::zero_marks(lanes, self.lanes.ones, self.lanes.highs)
-    }
-}
-
-/// The first empty lane of a group that begins at a bit; there is none if there are no marks.
-#[derive(Clone, Copy)]
-struct Empty {
-    marks: u64,
-    at: u64,
-    group: usize,
-}
-
-impl Empty {
-    /// Returns a number that is greater the farther the lane is from the beginning of its place, and greatest if
-    /// there is none.
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "at most eight groups")]
-    const fn distance(&self) -> u32 {
-        let groups = if self.marks == 0 { MOST_SLOTS } else { self.group };
-        groups as u32 * u64::BITS + self.marks.trailing_zeros()
-    }
-}
 
 /// Which of its two places a key goes to, if both have room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
