@@ -78,8 +78,8 @@
 //! # Ok::<(), malkoha::Error>(())
 //! ```
 //!
-//! Every operation of [`Sharded`] takes `&self`. Lookups do not wait for each other. An insert waits only for
-//! operations on the same shard.
+//! Inserts, lookups and removals of [`Sharded`] take `&self`. Lookups take no locks. A change waits only for other changes
+//! of the same shard, and while the filter is saved or copied. Inserts into Bloom kinds wait for nothing.
 //!
 //! # Saving and merging
 //!
@@ -97,8 +97,8 @@
 //! ```
 //!
 //! [`Filter::save`] and [`Filter::open`] do the same with files, and refuse files that are damaged or are not filters.
-//! [`Filter::map`] leaves the filter in its file. Planned filters are merged if their plans are equal, growing filters
-//! whatever their sizes.
+//! [`Filter::map`] leaves the filter in its file. Planned filters are merged if their plans are equal, filters of the
+//! kind [`Elastic`](Kind::Elastic) whatever their sizes.
 //!
 //! # A value for every key
 //!
