@@ -231,7 +231,7 @@ impl Filter {
     /// finds.
     ///
     /// A key can be stored several times: 2l copies are sure to fit into an otherwise empty filter, and any number
-    /// into a growing one. Each copy must be removed separately.
+    /// into one of the kind [`Elastic`](crate::Kind::Elastic). Each copy must be removed separately.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<(), Full> {
         let hash = key.key_hash(&self.hasher);

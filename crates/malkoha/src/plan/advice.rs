@@ -106,7 +106,9 @@ impl Spec {
     /// needs: the one with the least memory, the lowest rate or the most keys, whichever was not given. For filters
     /// that may be overfilled, it weighs memory against cache lines. Allocates no filter.
     ///
-    /// The kind of this spec is ignored. Its other options apply to every kind, and kinds without them are left out.
+    /// The kind of this spec is ignored. Its other options apply to every kind, and kinds without them are left out. A
+    /// filter that is recommended because its kind can grow or have values does so only if this spec asks for it:
+    /// [`growing`](Self::growing), [`values`](Self::values).
     /// Returns `None` if no kind meets the needs, and an error if no kind can be planned at all.
     ///
     /// ```

@@ -27,7 +27,7 @@ pub(crate) enum Given {
     RateAndMemory(f64, u64),
 }
 
-/// What the caller wants of a filter: two of keys, rate and memory, and further options.
+/// What the caller wants of a filter: two of keys, rate and memory, or a rate alone, and further options.
 ///
 /// ```
 /// use malkoha::{Kind, Spec};
@@ -289,7 +289,9 @@ impl Spec {
     }
 
     /// Makes the filter [grow](Self::growing), with a rate that is promised for at most this many keys. It takes more,
-    /// at a higher rate. Fingerprints can then be shorter.
+    /// at a higher rate. Fingerprints can then be shorter. If hashes have too few bits for the rate and so many keys, the
+    /// promise ends earlier: [`ElasticLayout::promised_keys`] says where. Bloom kinds that grow keep their rate for any
+    /// number of keys, and ignore this one.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -297,6 +299,8 @@ impl Spec {
     /// assert!(bits(Spec::rate(0.001).most_keys(1_000_000))? < bits(Spec::rate(0.001))?);
     /// # Ok::<(), malkoha::Error>(())
     /// ```
+    ///
+    /// [`ElasticLayout::promised_keys`]: crate::ElasticLayout::promised_keys
     pub fn most_keys(mut self, keys: u64) -> Self {
         self.most_keys = Some(keys);
         self.growing()
