@@ -92,7 +92,7 @@ impl Spec {
     }
 
     /// A filter for any number of keys with at most this rate of false positives. It begins with about 1.4 kB
-    /// and [grows](Self::growing).
+    /// and [grows](Self::growing), which says for how many keys the rate is promised.
     ///
     /// ```
     /// use malkoha::Spec;
@@ -258,8 +258,8 @@ impl Spec {
     }
 
     /// Makes the filter grow when it has more keys than planned, so that no key is ever refused while the system has
-    /// memory. The rate is promised for any number of keys up to [`ElasticLayout::promised_keys`], which is more than
-    /// 10^12 at a rate of 0.1 %.
+    /// memory. The rate is promised for any number of keys up to [`ElasticLayout::promised_keys`]. That is 10^12 at rates
+    /// down to 10^-5, and less at lower ones, which leave fewer bits of a hash: 4.8 x 10^8 at a rate of 10^-9.
     ///
     /// A growing filter has the kind [`Kind::Elastic`], which can remove, carry [values](Self::values), and be merged
     /// with any other of the same seed and values. It grows in small steps, each of one region, and gives memory back
