@@ -220,6 +220,24 @@ fn filters_that_make_no_chain_are_refused_with_the_reason() {
     }
     let error = overfull.merge_into_chain(&[]).unwrap_err().to_string();
     assert!(error.contains("more keys than it was planned for"), "{error}");
+    // Regions are no links: a chain without them would lack their keys.
+    let elastic = Spec::rate(0.001).build_from(&[1u64, 2]).unwrap();
+    let bloom = spec.kind(Kind::Bloom).growing().build_from(&[3u64]).unwrap();
+    for (one, others) in [
+        (&elastic, &[][..]),
+        (&elastic, &[&elastic]),
+        (&elastic, &[&filter]),
+        (&elastic, &[&bloom]),
+        (&filter, &[&elastic]),
+        (&bloom, &[&elastic]),
+    ] {
+        let error = one.merge_into_chain(others).unwrap_err().to_string();
+        assert!(error.contains("elastic: only tables can be the links of a chain"), "{error}");
+    }
+    for (one, other) in [(&elastic, &filter), (&filter, &elastic), (&elastic, &bloom), (&bloom, &elastic)] {
+        let error = one.clone().merge(other).unwrap_err().to_string();
+        assert!(!error.contains("merge_into_chain"), "a remedy that is none: {error}");
+    }
     let coarse = Spec::new(100, 0.4).build().unwrap();
     assert!(matches!(coarse.merge_into_chain(&[&coarse, &coarse]), Err(Error::Rate { .. })));
 }

@@ -84,8 +84,13 @@ impl Filter {
             return what.map_or(united_format([self, other]), |what| Err(Error::Geometries { what }));
         }
         if self.geometry().is_growing() || other.geometry().is_growing() {
+            let elastic = self.elastic().is_some() || other.elastic().is_some();
             return Err(Error::Growing {
-                operation: "be merged into another, only put into one chain with it (merge_into_chain)",
+                operation: if elastic {
+                    "be merged with one of another kind"
+                } else {
+                    "be merged into another, only put into one chain with it (merge_into_chain)"
+                },
             });
         }
         let format = united_format([self, other])?;

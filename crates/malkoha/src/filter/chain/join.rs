@@ -12,7 +12,8 @@ use super::{Chain, Filter};
 impl Filter {
     /// Builds a new growing filter that holds everything in this one and in others: copies of their tables
     /// are its first links. All must have the same seed and kind; each may be a single table or a chain. For
-    /// the kinds that can [grow](crate::Spec::growing), without values, near offsets or doublings.
+    /// flexible, windowed, sorted and Bloom kinds, without values, near offsets or doublings. Growing filters of the
+    /// kind [`Elastic`](crate::Kind::Elastic) have no tables that could be links; [`merge`](Self::merge) is for them.
     ///
     /// No bit of a fingerprint is spent, so the rates add up: m filters of rate r together have a rate of m r
     /// ([`Stats::predicted_rate`](crate::Stats::predicted_rate)), where one
@@ -37,6 +38,12 @@ impl Filter {
     /// ```
     pub fn merge_into_chain(&self, others: &[&Self]) -> Result<Self, Error> {
         let filters = || core::iter::once(self).chain(others.iter().copied());
+        // Their regions are no links: without this check, what they hold would be left out.
+        if let Some(elastic) = filters().find(|filter| filter.elastic().is_some()) {
+            let what =
+                "only tables can be the links of a chain; merge growing filters of this kind with each other";
+            return Err(Error::Option { kind: elastic.geometry().kind(), what });
+        }
         let format = united_format(filters())?;
         let mut links: Vec<&Self> = filters().flat_map(links_of).collect();
         // Each must have a multiple of the pairs of those before it, so the links of several chains are
