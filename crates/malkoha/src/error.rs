@@ -356,7 +356,8 @@ impl fmt::Display for Error {
             ),
             Self::Unsupported { kind, operation } => {
                 let other = if kind.is_bloom() { "cuckoo kind, such as sorted" } else { "Bloom kind" };
-                write!(f, "a {kind} filter cannot {operation}; build one of a {other}")
+                let article = if kind.name().starts_with('e') { "an" } else { "a" };
+                write!(f, "{article} {kind} filter cannot {operation}; build one of a {other}")
             }
             Self::Growing { operation } => {
                 write!(f, "a growing filter cannot {operation}; build a non-growing filter from all keys")

@@ -167,3 +167,17 @@ fn filters_can_be_sent_and_shared() {
     check::<malkoha::Spec>();
     check::<malkoha::cuckoo::SortedCuckoo>();
 }
+
+#[test]
+fn operations_that_a_kind_does_not_have_are_refused_in_good_english() {
+    let elastic = Spec::rate(0.01).build().unwrap();
+    assert_eq!(
+        elastic.fill().unwrap_err().to_string(),
+        "an elastic filter cannot be judged by its set bits; build one of a Bloom kind"
+    );
+    let mut bloom = Spec::new(100, 0.01).kind(Kind::Blocked(2)).build().unwrap();
+    assert_eq!(
+        bloom.remove("owl").unwrap_err().to_string(),
+        "a blocked:2 filter cannot remove keys; build one of a cuckoo kind, such as sorted"
+    );
+}
