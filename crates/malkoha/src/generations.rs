@@ -143,7 +143,15 @@ impl Generations {
         let mut each = spec.growing();
         each.given = given;
         // A table planned for the keys of a generation takes fewer bits than one that may grow to any size.
-        let geometry = if each.kind == Kind::Elastic { each.plan()? } else { each.plan_chain()? };
+        let geometry = if each.kind == Kind::Elastic { each.plan() } else { each.plan_chain() };
+        let geometry = geometry.map_err(|error| match (error, spec.given) {
+            // What the caller gave, and must give, is the memory of all generations.
+            (
+                Error::Memory { least, .. },
+                Given::KeysAndMemory(_, bytes) | Given::RateAndMemory(_, bytes),
+            ) => Error::Memory { bytes, least: least.saturating_mul(count) },
+            (error, _) => error,
+        })?;
         let filters = (0..count).map(|_| Filter::new(geometry));
         Ok(Self { geometry, filters: filters.collect::<Result<_, _>>()?, clock })
     }
@@ -461,6 +469,22 @@ mod tests {
         assert!(matches!(Generations::of_keys(&Spec::new(100, 2.0), 4), Err(Error::Rate { .. })));
         let classic = spec.kind(crate::Kind::Classic(4));
         assert!(matches!(Generations::of_keys(&classic, 4), Err(Error::Option { .. })));
+    }
+
+    #[test]
+    fn too_little_memory_is_that_of_the_whole_window() {
+        let specs: [fn(u64) -> Spec; 3] = [
+            |bytes| Spec::keys_in_memory(1000, bytes),
+            |bytes| Spec::rate_in_memory(0.01, bytes),
+            |bytes| Spec::rate_in_memory(0.01, bytes).kind(Kind::Elastic),
+        ];
+        for spec in specs {
+            let Err(Error::Memory { bytes: 40, least }) = Generations::of_keys(&spec(40), 5) else {
+                panic!("40 bytes are too few, and are what was given");
+            };
+            let window = Generations::of_keys(&spec(least), 5).unwrap();
+            assert!(window.stats().memory_bytes <= least, "{least} bytes are enough");
+        }
     }
 
     #[test]
