@@ -41,6 +41,10 @@ fn like(geometry: &Geometry, keys: u64) -> Spec {
     let kind = geometry.kind();
     let mut spec = Spec::new(keys, geometry.rate()).kind(kind).seed(geometry.seed());
     spec = spec.key_format(geometry.key_format());
+    if let Some(layout) = geometry.elastic() {
+        // Half of these keys need the same last level.
+        return spec.most_keys(layout.promised_keys() / 2);
+    }
     if geometry.is_growing() && !kind.is_bloom() {
         return spec.kind(Kind::Elastic);
     }
@@ -85,6 +89,8 @@ mod tests {
         specs.extend([blocked.pattern(Pattern::Distinct), blocked.cost(Cost::LookAhead { mu: 3.5 })]);
         specs.push(blocked.key_format(KeyFormat::U64));
         specs.push(Spec::new(200_000, 0.003).growing());
+        specs.extend((0..40).map(|doublings| Spec::rate(0.003).most_keys(100 << doublings)));
+        specs.extend((3..30).map(|bits| Spec::rate((-f64::from(bits)).exp2())));
         specs.push(blocked.growing());
         specs.push(Spec::new(50, 0.1).growing().key_format(KeyFormat::Kmers { k: 31 }));
         for spec in specs {
