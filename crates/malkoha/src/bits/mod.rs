@@ -24,6 +24,7 @@ pub(crate) mod prefixes;
 pub(crate) mod shared;
 pub(crate) mod shared_arena;
 pub(crate) mod shared_directory;
+pub(crate) mod slices;
 pub(crate) mod source;
 pub(crate) mod words;
 

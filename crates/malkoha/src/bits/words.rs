@@ -9,10 +9,7 @@
 //!
 //! The spare words let every field be read by one load of 8 bytes from the byte it begins in, with no check of where
 //! it ends. Large buffers use 2 MiB pages where the system has them.
-#![expect(
-    unsafe_code,
-    reason = "chosen alignment and pages, loads across words, words as bytes, and prefetching"
-)]
+#![expect(unsafe_code, reason = "chosen alignment and pages, loads across words, and prefetching")]
 
 use core::fmt;
 use core::ops::{Deref, DerefMut, Range};
@@ -486,26 +483,6 @@ impl Source for Words {
 #[inline(always)]
 pub(crate) const fn stays_in_cache(bytes: usize) -> bool {
     bytes <= 1 << 20
-}
-
-/// Returns the bytes of words, in native byte order.
-pub(crate) fn bytes_of(words: &[u64]) -> &[u8] {
-    // SAFETY: the bytes of initialised words are initialised, there are eight to a word, and bytes need no
-    // alignment.
-    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
-}
-
-/// Returns the same bytes, mutable.
-pub(crate) fn bytes_of_mut(words: &mut [u64]) -> &mut [u8] {
-    // SAFETY: as in `bytes_of`; any bytes are valid words; and the words are borrowed mutably for as long as their
-    // bytes are.
-    unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
-}
-
-/// Writes to every page of words that are zero, so that the system allocates their memory now.
-pub(crate) fn touch_pages(words: &mut [u64]) {
-    const SMALLEST_PAGE: usize = 4096;
-    words.iter_mut().step_by(SMALLEST_PAGE / 8).for_each(|word| *word = core::hint::black_box(0));
 }
 
 /// Prefetches the cache line at an address. Only a hint; never faults.

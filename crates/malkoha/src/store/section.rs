@@ -16,7 +16,7 @@ use std::thread;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::bits::Words;
-use crate::bits::words::{bytes_of, bytes_of_mut, touch_pages};
+use crate::bits::slices::{bytes_of, bytes_of_mut, touch_pages};
 use crate::engine::threads::{both, spawn};
 use crate::error::Error;
 
