@@ -55,7 +55,8 @@ pub(crate) const SECOND_SIDE: u64 = 1 << 63;
 /// Words seen as places of slots.
 ///
 /// The invariant: there is at least one place; every distance is shorter than the table; and the words hold all
-/// places and a window from each bit of them. None of this changes. (What lookups need comes first.)
+/// places and a window from each bit of them. None of this changes. (What lookups need comes first, in 64 bytes: the
+/// last of it is the address in `words`.)
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct PrefixTable {
@@ -71,6 +72,8 @@ pub(crate) struct PrefixTable {
     /// Bytes of a window.
     window: u8,
     form: Form,
+    /// The first bits of a hash, which lead to the table and of which nothing is drawn.
+    depth: u8,
     /// The numbers of places from the first to the second place.
     distances: [u16; DISTANCES.len()],
     words: Words,
@@ -96,9 +99,26 @@ impl PrefixTable {
             lanes: 0x0101 * ((1 << form.slots()) - 1),
             window: u8::try_from(form.window_bytes()).expect("at most 64"),
             form,
+            depth: 0,
             distances,
             words,
         }
+    }
+
+    /// The same table for hashes whose first `depth` bits lead to it.
+    ///
+    /// # Panics
+    ///
+    /// If nothing would be left of a hash.
+    pub(crate) fn below(self, depth: u32) -> Self {
+        assert!(depth < u64::BITS, "something is left to draw from");
+        Self { depth: u8::try_from(depth).expect("less than 64"), ..self }
+    }
+
+    /// The first bits of a hash, of which nothing is drawn.
+    #[inline(always)]
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth.into()
     }
 
     #[inline(always)]
@@ -150,7 +170,7 @@ impl PrefixTable {
     /// If there are fewer or more of them.
     pub(crate) fn moved_to(&self, mut words: Words) -> Self {
         words.copy_words(&self.words);
-        Self::new(words, self.places, self.form)
+        Self::new(words, self.places, self.form).below(self.depth())
     }
 
     /// Replaces all words. (They are not lent as `Words`, which could be replaced by fewer.)
@@ -176,8 +196,10 @@ impl PrefixTable {
     /// A bit below twice the number of all bits, counted around the table.
     #[inline(always)]
     fn around(&self, bit: u32) -> u32 {
-        let (less, is_inside) = bit.overflowing_sub(self.bits);
-        if is_inside { bit } else { less }
+        // (By the sign: places are counted by 16 bits, so bits are far from 31. Compilers turn comparisons of numbers
+        // without a sign into more instructions.)
+        let less = bit.wrapping_sub(self.bits);
+        if less.cast_signed() < 0 { bit } else { less }
     }
 
     /// Where the other place of a tag begins, given where its place does. The tag is in the highest bits of a word.
@@ -204,18 +226,18 @@ impl PrefixTable {
         Ways { places: self.places, distances: self.distances }
     }
 
-    /// Draws the first place; returns it and the rest of the fraction.
+    /// Draws the first place of a hash; returns it and the rest of the fraction.
     #[inline(always)]
-    pub(crate) fn draw(&self, fraction: u64) -> (u32, u64) {
-        let (place, rest) = draw(fraction, u64::from(self.places));
+    pub(crate) fn draw(&self, hash: u64) -> (u32, u64) {
+        let (place, rest) = draw(hash << self.depth, u64::from(self.places));
         #[expect(clippy::cast_possible_truncation, reason = "below the number of places")]
         (place as u32, rest)
     }
 
-    /// The key of a fraction at its two places.
+    /// A key at its two places, given its hash.
     #[inline(always)]
-    pub(crate) fn approach(&self, fraction: u64) -> Approach<'_> {
-        let (first, rest) = self.draw(fraction);
+    pub(crate) fn approach(&self, hash: u64) -> Approach<'_> {
+        let (first, rest) = self.draw(hash);
         self.approach_drawn(first, rest)
     }
 

@@ -25,6 +25,18 @@ impl Question<Elastic> for Holds {
     }
 }
 
+/// The same question to a filter all of whose regions are plain: nothing else need be asked.
+pub(super) struct PlainlyHolds;
+
+impl Question<Elastic> for PlainlyHolds {
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn ask(of: &Elastic, hash: KeyHash, vectors: impl Vectors) -> bool {
+        vectors.holds_narrow(&of.region(hash).approach(hash))
+    }
+}
+
 /// Keys at their places.
 type Row<'a> = [Approach<'a>; ROW];
 
@@ -47,10 +59,10 @@ impl<const PREFETCH: bool> Work for Locate<'_, '_, PREFETCH> {
     }
 }
 
-/// Compares a row that was located.
-struct Compare<'a, 'b>(&'b Row<'a>, &'b mut [bool]);
+/// Compares a row that was located, in plain regions or in any.
+struct Compare<'a, 'b, const PLAIN: bool>(&'b Row<'a>, &'b mut [bool]);
 
-impl Work for Compare<'_, '_> {
+impl<const PLAIN: bool> Work for Compare<'_, '_, PLAIN> {
     const WIDE: bool = true;
     type Output = ();
 
@@ -58,7 +70,7 @@ impl Work for Compare<'_, '_> {
     fn run(self, vectors: impl Vectors) {
         let Self(row, answers) = self;
         for (key, answer) in row.iter().zip(answers) {
-            *answer = vectors.hits(key) != 0;
+            *answer = if PLAIN { vectors.holds_narrow(key) } else { vectors.hits(key) != 0 };
         }
     }
 }
@@ -103,7 +115,11 @@ impl Elastic {
         for (i, answers) in answers.chunks_mut(ROW).enumerate() {
             let next = (i + ahead) % 2;
             locate(i + ahead, &mut hashes[next], &mut rows[next]);
-            self.cpu.run(Compare(&rows[i % 2], answers));
+            if self.is_plain() {
+                self.cpu.run(Compare::<true>(&rows[i % 2], answers));
+                continue;
+            }
+            self.cpu.run(Compare::<false>(&rows[i % 2], answers));
             if self.has_overflow() {
                 for (hash, answer) in hashes[i % 2].iter().zip(answers) {
                     *answer = *answer || self.region(*hash).overflow_holds(*hash);

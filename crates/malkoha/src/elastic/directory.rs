@@ -10,7 +10,7 @@ use crate::engine::Counters;
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
 
-use super::batch::Holds;
+use super::batch::{Holds, PlainlyHolds};
 use super::growth::{self, Grown, Step};
 use super::layout::{BASES, ElasticLayout, GROUP_BITS, GROUPS, LARGEST};
 use super::put::PutKey;
@@ -46,6 +46,8 @@ pub(crate) struct Elastic {
     table_bytes: usize,
     /// Whether regions may have entries in their overflow.
     overflows: bool,
+    /// Whether all regions are plain.
+    is_plain: bool,
     pub(super) counters: Counters,
     steps: GrowthCounts,
     /// The hashes whose tables have moved since readers without locks were told.
@@ -108,6 +110,7 @@ impl Elastic {
             len,
             table_bytes: 0,
             overflows: false,
+            is_plain: false,
             counters: Counters::default(),
             steps: GrowthCounts::default(),
             moved: Moved::ALL,
@@ -137,11 +140,31 @@ impl Elastic {
     fn measure(&mut self) {
         self.table_bytes = self.regions.iter().map(Region::bytes).sum();
         self.overflows = self.regions.iter().any(|region| !region.overflow().is_empty());
+        self.is_plain = self.regions.iter().all(Region::is_plain);
+        self.lookup = self.cpu.choose::<Self, Holds>();
+        if self.is_plain {
+            self.lookup = self.cpu.choose::<Self, PlainlyHolds>();
+        }
+    }
+
+    /// Takes note of what lookups must know of the region `at`, which has changed.
+    fn look_at(&mut self, at: usize) {
+        let region = &self.regions[at];
+        self.overflows |= !region.overflow().is_empty();
+        if self.is_plain && !region.is_plain() {
+            self.is_plain = false;
+            self.lookup = self.cpu.choose::<Self, Holds>();
+        }
     }
 
     /// Whether some region has entries in its overflow.
     pub(super) fn has_overflow(&self) -> bool {
         self.overflows
+    }
+
+    /// Whether all regions are plain.
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// Where in the directory a hash is.
@@ -330,7 +353,7 @@ impl Elastic {
 
     /// Remembers whether the region `at` has entries in its overflow.
     pub(super) fn note_overflow(&mut self, at: usize) {
-        self.overflows |= !self.regions[at].overflow().is_empty();
+        self.look_at(at);
         self.moved.add(&self.regions[at].shape());
     }
 
@@ -381,21 +404,21 @@ impl Elastic {
     fn replace(&mut self, at: usize, region: Region) {
         self.moved.add(&region.shape());
         self.table_bytes += region.bytes();
-        self.overflows |= !region.overflow().is_empty();
         let range = self.range(&region.shape());
         self.table_bytes -= replace(&mut self.regions[at], region).bytes();
         self.directory[range].fill(u32::try_from(at).expect("as many regions as fit into memory"));
+        self.look_at(at);
     }
 
     /// Adds a region, and leads the directory to it.
     fn add(&mut self, region: Region) {
         self.moved.add(&region.shape());
         self.table_bytes += region.bytes();
-        self.overflows |= !region.overflow().is_empty();
         let range = self.range(&region.shape());
         self.directory[range]
             .fill(u32::try_from(self.regions.len()).expect("as many regions as fit into memory"));
         self.regions.push(region);
+        self.look_at(self.regions.len() - 1);
     }
 
     /// Takes a region out. The directory no longer leads to it.

@@ -219,9 +219,9 @@ impl Elastic {
             entries = &entries[self.cpu.run(PutSome(region, entries, frame.bits))..];
             let Some((first, rest)) = entries.split_first() else { break };
             let entry = first.fitted(frame.bits, own.bits);
-            let step = growth::store_entry_or_grow(region, entry, &self.layout, deepest)?;
+            let step = growth::store_entry_or_grow(region, entry, &self.layout, deepest);
             self.note_overflow(at);
-            match step {
+            match step? {
                 Step::Stored(_) => entries = rest,
                 Step::Grown(grown) => self.put_grown(at, grown)?,
             }
@@ -270,9 +270,9 @@ impl Elastic {
                 region.put_over(entry, left - MOST_IN_TABLE)?;
                 left = MOST_IN_TABLE;
             }
-            let step = growth::store_entry_or_grow(region, entry, &self.layout, deepest)?;
+            let step = growth::store_entry_or_grow(region, entry, &self.layout, deepest);
             self.note_overflow(at);
-            match step {
+            match step? {
                 Step::Stored(_) => left -= 1,
                 Step::Grown(grown) => self.put_grown(at, grown)?,
             }

@@ -3,7 +3,7 @@
 use super::entry::length;
 use super::growth::{self, Grown};
 use super::*;
-use crate::engine::{CuckooEngine, Engine};
+use crate::engine::{Content, CuckooEngine, Engine};
 use crate::key::{KeyHash, mix};
 
 /// Two keys with the same first bits, one stored before a doubling and one after it. A rule that removes the shorter
@@ -117,4 +117,40 @@ fn walks_find_the_holes_of_removed_entries() {
         }
         assert!(stored.iter().all(|hash| region.holds(*hash, crate::bits::cpu::Portable)));
     }
+}
+
+/// Lookups in plain regions do not ask for an overflow or wide slots, so a filter must know at once when it has any.
+#[test]
+fn what_a_plain_lookup_would_miss_makes_a_filter_not_plain() {
+    let hash = |i| KeyHash::from_raw(mix(i));
+    let finds = |elastic: &Elastic, keys: core::ops::Range<u64>| {
+        let hashes: Vec<KeyHash> = keys.map(hash).collect();
+        let mut answers = vec![false; hashes.len()];
+        elastic.contains_batch(&hashes, &mut answers);
+        assert!(hashes.iter().zip(&answers).all(|(hash, answer)| elastic.contains(*hash) == *answer));
+        answers.into_iter().filter(|found| *found).count()
+    };
+    let layout = ElasticLayout::new(0.001, 0, None, 0).unwrap();
+    let mut elastic = Elastic::new(&layout).unwrap();
+    (0..20_000).for_each(|i| elastic.insert(hash(i)).unwrap());
+    assert!(elastic.is_plain() && finds(&elastic, 0..20_000) == 20_000);
+    // More copies of one key than its places have slots; then keys with the same places can only be in the overflow.
+    let crowd = elastic.clone();
+    (0..MOST_SLOTS * 2 + 1).for_each(|_| elastic.insert(hash(7)).unwrap());
+    assert!(!elastic.is_plain() && elastic.overflow_len() > 0);
+    let near = KeyHash::from_raw(hash(7).to_raw() ^ 1 << 40);
+    assert!(!elastic.contains(near));
+    elastic.insert(near).unwrap();
+    assert!(elastic.contains(near) && finds(&elastic, 0..20_000) == 20_000);
+    // What it is merged into, and a copy of it, know that too.
+    let mut merged = crowd;
+    merged.take_over(&elastic, false).unwrap();
+    assert!(!merged.is_plain() && !elastic.clone().is_plain() && merged.contains(near));
+    elastic.clear();
+    assert!(elastic.is_plain() && !elastic.contains(near));
+    // Wide slots.
+    let layout = ElasticLayout::new(1e-9, 0, None, 0).unwrap();
+    let mut elastic = Elastic::new(&layout).unwrap();
+    (0..20_000).for_each(|i| elastic.insert(hash(i)).unwrap());
+    assert!(!elastic.is_plain() && finds(&elastic, 0..20_000) == 20_000);
 }
