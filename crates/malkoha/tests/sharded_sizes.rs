@@ -205,5 +205,6 @@ fn shards_that_grow_begin_small_and_keep_the_whole_promise() {
     // What a hash can just carry in one filter, it cannot carry after it has drawn a shard.
     let rate = 2f64.powi(-31);
     let keys = |shards| Spec::rate(rate).sharded(shards).plan().map(|geometry| geometry.shard().capacity());
-    assert!(keys(4096).unwrap() <= keys(1).unwrap() / 1024, "{:?} {:?}", keys(1), keys(4096));
+    // It has twelve bits less. Three of them come back, because a promise for fewer levels needs shorter fingerprints.
+    assert!(keys(4096).unwrap() <= keys(1).unwrap() / 512, "{:?} {:?}", keys(1), keys(4096));
 }

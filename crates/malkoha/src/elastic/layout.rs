@@ -21,8 +21,9 @@
 //! ```
 //!
 //! [`ElasticLayout::in_shards`] chooses f so that this sum, up to the last level for which the rate is promised, stays
-//! below the promise. Level g gets a share in proportion to 1/g. Levels of small tables get less, because long fingerprints
-//! cost little there. If the caller expects a number of keys that is not small, its level gets half of the promise.
+//! below the promise. Levels up to some 10^8 keys get equal shares, because most filters stay below that, and later
+//! levels less and less. Levels of small tables get less too, because long fingerprints cost little there. If the caller
+//! expects a number of keys that is not small, its level gets half of the promise.
 
 use crate::bits::prefix_table::OFFSET_BITS;
 use crate::error::Error;
@@ -64,6 +65,10 @@ pub(crate) const LEVEL_END: u32 = LEVELS as u32;
 
 /// The level at which tables are no longer small: about 10^5 keys.
 const SMALL_LEVEL: u32 = 7;
+
+/// The last level that gets as much of the promise as those before it, about 10^8 keys. A later one, g, gets (17 / g)^5 of
+/// that (docs/NOTEBOOK.md, "Shares of the rate for levels of growth").
+const USUAL_LEVEL: u32 = 17;
 
 /// Loads up to which places of 0 to 7 slots are filled. Tables beyond the first-level cache are filled a little less:
 /// there, long walks cost more than memory.
@@ -172,8 +177,10 @@ impl ElasticLayout {
     fn plan(&mut self, rate: f64, shards: u32) {
         let (first, last) = (self.first_level(), self.last_level);
         let share = |level: u32| {
-            let large = 1.0 / f64::from(level.max(SMALL_LEVEL));
-            let below = SMALL_LEVEL.max(first).saturating_sub(level).min(3);
+            let usual = f64::from(USUAL_LEVEL) / f64::from(level.max(USUAL_LEVEL));
+            // (Not by `powi`, whose last bit is not the same on every machine.)
+            let large = usual * usual * usual * usual * usual;
+            let below = SMALL_LEVEL.max(first).saturating_sub(level).min(2);
             large / f64::from(1 << below)
         };
         let all: f64 = (first..=last).map(share).sum();

@@ -69,9 +69,9 @@ pub(crate) fn labelled() -> Vec<(String, Filter)> {
         ("sorted-labels-2", at(Kind::Sorted, 2).key_format(KeyFormat::Kmers { k: 27 }), two.clone()),
         ("windowed-2-labels-2", at(Kind::Windowed(2), 5), two.clone()),
         ("simplified-4-labels-16", at(Kind::Simplified(4), 16), sixteen.clone()),
-        ("elastic-labels-2", Spec::rate(0.01).seed(SEED).values(3), two.clone()),
+        ("elastic-equal-labels-2", Spec::rate(0.01).seed(SEED).values(3), two.clone()),
         (
-            "elastic-labels-16",
+            "elastic-equal-labels-16",
             Spec::rate(0.01).seed(SEED).values(16).key_format(KeyFormat::Minimizers { k: 27, w: 9 }),
             sixteen,
         ),
@@ -127,13 +127,18 @@ pub(crate) fn growing() -> Vec<(String, Spec)> {
 
 /// The golden files of elastic filters: name and spec.
 pub(crate) fn elastic() -> Vec<(String, Spec)> {
-    elastic_named("elastic-even")
+    elastic_named("elastic-equal")
 }
 
-/// Those whose entries took the first place that had an empty slot, not the emptier one.
-pub(crate) fn elastic_first() -> Vec<(String, Spec)> {
-    elastic_named("elastic")
+/// The names of those that were made by older rules: fingerprints of other lengths; and without `even`, entries that
+/// took the first place that had an empty slot, not the emptier one.
+pub(crate) fn elastic_by_older_rules() -> Vec<String> {
+    let names = ["elastic-even", "elastic"].into_iter().flat_map(elastic_named).map(|(name, _)| name);
+    names.chain(["elastic-labels-2", "elastic-labels-16"].map(str::to_owned)).collect()
 }
+
+/// The names of golden files of sharded filters with such parts.
+pub(crate) const SHARDED_BY_OLDER_RULES: [&str; 2] = ["sharded-3-elastic", "sharded-2-elastic-values-4"];
 
 fn elastic_named(name: &str) -> Vec<(String, Spec)> {
     let spec = Spec::rate(0.01).seed(SEED);
@@ -211,8 +216,8 @@ pub(crate) fn sharded_specs() -> Vec<(String, ShardedSpec)> {
     let bytes = spec(Kind::Sorted, 3).whole().key_format(KeyFormat::Bytes).sharded(3);
     specs.push(("sharded-3-sorted-bytes".to_owned(), bytes));
     let growing = Spec::rate(0.01).seed(SEED);
-    specs.push(("sharded-3-elastic".to_owned(), growing.sharded(3)));
-    specs.push(("sharded-2-elastic-values-4".to_owned(), growing.values(4).sharded(2)));
+    specs.push(("sharded-3-elastic-equal".to_owned(), growing.sharded(3)));
+    specs.push(("sharded-2-elastic-equal-values-4".to_owned(), growing.values(4).sharded(2)));
     specs
 }
 
