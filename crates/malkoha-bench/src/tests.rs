@@ -171,6 +171,9 @@ fn a_record_of_growth_reads_back_as_the_chapter() {
         assert!(text.contains(row), "{row} is in no table: {text}");
     }
     assert!(!text.contains("NaN"), "{text}");
+    let equal = text.lines().filter(|line| line.contains("| find ") && line.starts_with("| "));
+    let missing: Vec<_> = equal.filter(|line| line.ends_with(" - |")).collect();
+    assert!(missing.is_empty(), "lookups beside a planned filter of equal bytes: {missing:?}");
     let bad = command("bench growth --merged 5");
     let Command::Growth(args) = bad else { panic!() };
     assert!(growth::run(&args).is_err());
