@@ -44,10 +44,10 @@ impl Avx2 {
         unsafe { compiled(work, self) }
     }
 
-    pub(super) fn choose<T, A, Q: Question<T, A>>(self) -> Chosen<T, A> {
+    pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
         let Self(()) = self;
         // SAFETY: the CPU has all features of `ask`, as `self` proves.
-        unsafe { Chosen::new(ask::<T, A, Q>) }
+        unsafe { Chosen::new(ask::<T, Q>) }
     }
 }
 
@@ -57,7 +57,7 @@ fn compiled<W: Work>(work: W, avx2: Avx2) -> W::Output {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-fn ask<T, A, Q: Question<T, A>>(of: &T, hash: KeyHash) -> A {
+fn ask<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
     // The caller has these features, so the proof may be made here.
     Q::ask(of, hash, Avx2(()))
 }

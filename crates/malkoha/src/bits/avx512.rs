@@ -23,7 +23,9 @@ use core::arch::x86_64::{
 use crate::key::KeyHash;
 use crate::key::draw::Narrow;
 
-use super::avx2::{shifted, shifted_pair, some_lane_is_zero};
+#[cfg(not(malkoha_bytes))]
+use super::avx2::shifted_pair;
+use super::avx2::{shifted, some_lane_is_zero};
 use super::block::{BLOCK_WORDS, Block};
 use super::chosen::{Chosen, Question};
 use super::cpu::{Vectors, Work};
@@ -66,10 +68,10 @@ impl Avx512 {
         unsafe { compiled(work, self) }
     }
 
-    pub(super) fn choose<T, A, Q: Question<T, A>>(self) -> Chosen<T, A> {
+    pub(super) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
         let Self(()) = self;
         // SAFETY: the CPU has all features of `ask`, as `self` proves.
-        unsafe { Chosen::new(ask::<T, A, Q>) }
+        unsafe { Chosen::new(ask::<T, Q>) }
     }
 
     /// Returns whether the block that a fraction draws has the bit in each word that the draw after the fraction
@@ -179,7 +181,7 @@ fn compiled<W: Work>(work: W, avx512: Avx512) -> W::Output {
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512vbmi,avx512vpopcntdq,bmi1,bmi2,popcnt")]
-fn ask<T, A, Q: Question<T, A>>(of: &T, hash: KeyHash) -> A {
+fn ask<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
     // The caller has these features, so the proof may be made here.
     Q::ask(of, hash, Avx512(()))
 }

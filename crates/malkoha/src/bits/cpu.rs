@@ -246,23 +246,18 @@ impl Cpu {
 
     /// Returns the function that answers a question on this CPU.
     pub(crate) fn choose<T, Q: Question<T>>(self) -> Chosen<T> {
-        self.choose_for::<T, bool, Q>()
-    }
-
-    /// Does the same for a question with another answer than yes or no.
-    pub(crate) fn choose_for<T, A, Q: Question<T, A>>(self) -> Chosen<T, A> {
         #[cfg(target_arch = "x86_64")]
         {
             if Q::WIDE
                 && let Some(avx512) = self.avx512
             {
-                return avx512.choose::<T, A, Q>();
+                return avx512.choose::<T, Q>();
             }
             if let Some(avx2) = self.avx2 {
-                return avx2.choose::<T, A, Q>();
+                return avx2.choose::<T, Q>();
             }
         }
-        Chosen::any(ask_portably::<T, A, Q>)
+        Chosen::any(ask_portably::<T, Q>)
     }
 
     /// Runs the version of `work` for this CPU.
@@ -290,7 +285,7 @@ impl Cpu {
 }
 
 /// Answers a question in portable code.
-fn ask_portably<T, A, Q: Question<T, A>>(of: &T, hash: KeyHash) -> A {
+fn ask_portably<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
     Q::ask(of, hash, Portable)
 }
 

@@ -52,11 +52,13 @@ pub(crate) use place::Placement;
 pub(crate) use regions::round;
 pub(crate) use sizing::Wish;
 
+use std::sync::Arc;
+
 use crate::bits::Words;
 use crate::bits::chosen::{Chosen, Question};
 use crate::bits::cpu::{Cpu, Vectors};
 use crate::bits::shared::Shared;
-use crate::engine::reader::{Front, Reader, aside_bit};
+use crate::engine::reader::{Front, Locked, Reader, aside_bit};
 use crate::engine::rows::Keys;
 use crate::engine::{
     Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
@@ -474,8 +476,8 @@ impl<P: Placement, T: Table> CuckooEngine for Cuckoo<P, T> {
         self.stash.entries().iter().fold(0, |bits, kept| bits | aside_bit(kept.fingerprint.0))
     }
 
-    fn reader(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
-        self.reader_of(fronts)
+    fn reader(&self, fronts: Box<[Front]>, locks: Arc<dyn Locked>) -> Arc<dyn Reader> {
+        self.reader_of(fronts, locks)
     }
 
     fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {

@@ -11,12 +11,14 @@
 //! shards its keys are in, while the keys of this row are compared. The versions of a row are read before its keys
 //! are compared, and again after the last of them.
 
-use crate::bits::chosen::{Chosen, Question};
+use std::sync::Arc;
+
+use crate::bits::chosen::{Answerer, Chosen, Question};
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::drawn::Choices;
-use crate::bits::shared::Shared;
+use crate::bits::shared::{Shared, found_before};
 use crate::bits::words::{Words, stays_in_cache};
-use crate::engine::reader::{Closer, Front, Reader, Sight};
+use crate::engine::reader::{Closer, Front, Locked, Reader, alone, look_again};
 use crate::engine::rows::{Keys, ROW};
 use crate::engine::version::{Seen, Version};
 use crate::key::KeyHash;
@@ -37,29 +39,27 @@ struct CuckooReader<P, T> {
     cpu: Cpu,
     /// The tables of all shards are together beyond the cache, so that prefetching helps.
     in_memory: bool,
-    look_up: Chosen<Self, Sight>,
+    locks: Arc<dyn Locked>,
 }
 
 impl<P: Placement, T: Table> Cuckoo<P, T> {
     /// Makes a reader of the fronts of shards with this layout.
-    pub(super) fn reader_of(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
+    pub(super) fn reader_of(&self, fronts: Box<[Front]>, locks: Arc<dyn Locked>) -> Arc<dyn Reader> {
         let bytes = self.table.words().bytes().saturating_mul(fronts.len());
-        let mut reader = CuckooReader {
+        Arc::new(CuckooReader {
             placement: self.placement,
             table: self.table.with_words(Words::zeroed(0).expect("memory for a few words")),
             fronts: Choices::new(fronts),
             cpu: self.cpu,
             in_memory: !stays_in_cache(bytes),
-            look_up: Chosen::any(CuckooReader::look_up_otherwise),
-        };
-        reader.look_up = reader.choose();
-        Box::new(reader)
+            locks,
+        })
     }
 }
 
 impl<P: Placement, T: Table> CuckooReader<P, T> {
     /// Chooses the function that looks up a single key, as [`Cuckoo`] does.
-    fn choose(&self) -> Chosen<Self, Sight> {
+    fn choose(&self) -> Chosen<Self> {
         let Some(near) = self.placement.is_near().filter(|_| self.table.is_plain()) else {
             return Chosen::any(Self::look_up_otherwise);
         };
@@ -72,22 +72,29 @@ impl<P: Placement, T: Table> CuckooReader<P, T> {
         }
     }
 
-    fn choose_by<W: Way>(&self) -> Chosen<Self, Sight> {
+    fn choose_by<W: Way>(&self) -> Chosen<Self> {
         if self.table.has_whole_bytes() {
-            self.cpu.choose_for::<_, _, Plainly<W, true>>()
+            self.cpu.choose::<_, Plainly<W, true>>()
         } else {
-            self.cpu.choose_for::<_, _, Plainly<W, false>>()
+            self.cpu.choose::<_, Plainly<W, false>>()
         }
     }
 
     /// Looks up a key in tables that are not plain.
-    fn look_up_otherwise(&self, hash: KeyHash) -> Sight {
-        let (front, hash) = self.fronts.draw(hash);
-        let homes = self.placement.homes(hash);
+    fn look_up_otherwise(&self, hash: KeyHash) -> bool {
+        let (front, rest) = self.fronts.draw(hash);
+        let homes = self.placement.homes(rest);
         let seen = front.look();
         let held = self.table.holds_in(front.words(), homes);
         Version::look_back();
-        front.judge(seen, held)
+        if front.changes(seen) == 0 { held } else { self.look_again(hash) }
+    }
+
+    /// Looks up a key that was not clear to see.
+    #[cold]
+    #[inline(never)]
+    fn look_again(&self, hash: KeyHash) -> bool {
+        look_again(self, &*self.locks, hash)
     }
 
     /// Finds the fronts and homes of the row with this number. Those beyond the last key are arbitrary.
@@ -110,17 +117,16 @@ impl<P: Placement, T: Table> CuckooReader<P, T> {
 /// Looks up a key in plain tables, with homes by `W`, as in a single table.
 struct Plainly<W, const BYTES: bool>(W);
 
-impl<P: Placement, T: Table, W: Way, const BYTES: bool> Question<CuckooReader<P, T>, Sight>
-    for Plainly<W, BYTES>
-{
+impl<P: Placement, T: Table, W: Way, const BYTES: bool> Question<CuckooReader<P, T>> for Plainly<W, BYTES> {
     #[inline(always)]
-    fn ask(of: &CuckooReader<P, T>, hash: KeyHash, vectors: impl Vectors) -> Sight {
-        let (front, hash) = of.fronts.draw(hash);
-        let homes = W::homes(&of.placement, hash);
+    fn ask(of: &CuckooReader<P, T>, hash: KeyHash, vectors: impl Vectors) -> bool {
+        let (front, rest) = of.fronts.draw(hash);
+        let homes = W::homes(&of.placement, rest);
         let seen = front.look();
-        let held = of.table.plainly_holds_in::<BYTES>(front.words(), homes, vectors);
+        let held = found_before(of.table.plainly_holds_in::<BYTES>(front.words(), homes, vectors));
         Version::look_back();
-        front.judge(seen, held)
+        // Writers are rarely in the way; whether a key is found cannot be predicted.
+        if front.changes(seen) == 0 { held } else { of.look_again(hash) }
     }
 }
 
@@ -209,13 +215,13 @@ impl<P: Placement, T: Table> Reader for CuckooReader<P, T> {
         self.fronts.all()
     }
 
-    fn into_fronts(self: Box<Self>) -> Box<[Front]> {
-        self.fronts.into_all()
+    fn into_fronts(self: Arc<Self>) -> Box<[Front]> {
+        alone(self).fronts.into_all()
     }
 
-    #[inline]
-    fn contains(&self, hash: KeyHash) -> Sight {
-        self.look_up.ask(self, hash)
+    fn look_up(self: Arc<Self>) -> Answerer {
+        let chosen = self.choose();
+        Answerer::new(self, chosen)
     }
 
     #[cold]
@@ -227,14 +233,12 @@ impl<P: Placement, T: Table> Reader for CuckooReader<P, T> {
         front.judge_closely(seen, held, homes.fingerprint.0)
     }
 
-    fn contains_keys(&self, keys: Keys, answers: &mut [bool], unclear: &mut dyn FnMut(usize)) {
+    fn contains_keys(&self, keys: Keys, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
         if keys.len() < FEW {
+            let look_up = self.choose();
             for (i, answer) in answers.iter_mut().enumerate() {
-                match self.contains(keys.get(i)).answer() {
-                    Some(found) => *answer = found,
-                    None => unclear(i),
-                }
+                *answer = look_up.ask(self, keys.get(i));
             }
             return;
         }
@@ -260,7 +264,7 @@ impl<P: Placement, T: Table> Reader for CuckooReader<P, T> {
                 let i = again.trailing_zeros() as usize;
                 again &= again - 1;
                 if i < count {
-                    unclear(number * ROW + i);
+                    answers[i] = self.look_again(keys.get(number * ROW + i));
                 }
             }
         }

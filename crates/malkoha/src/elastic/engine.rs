@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use std::sync::Arc;
 
 use crate::bits::shared_arena::SharedArena;
-use crate::engine::reader::{Front, Reader};
+use crate::engine::reader::{Front, Locked, Reader};
 use crate::engine::rows::Keys;
 use crate::engine::{
     Again, Content, Copied, Counters, CuckooEngine, Engine, Flaw, Inserted, Many, Stashed, Values,
@@ -177,8 +177,8 @@ impl CuckooEngine for Elastic {
         front.end(0);
     }
 
-    fn reader(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
-        Box::new(ElasticReader::new(self.cpu, fronts))
+    fn reader(&self, fronts: Box<[Front]>, locks: Arc<dyn Locked>) -> Arc<dyn Reader> {
+        Arc::new(ElasticReader::new(self.cpu, fronts, locks))
     }
 
     fn copies(&self) -> Box<dyn Iterator<Item = Copied> + '_> {

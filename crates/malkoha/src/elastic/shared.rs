@@ -11,13 +11,14 @@
 
 use std::sync::Arc;
 
-use crate::bits::chosen::{Chosen, Question};
+use crate::bits::chosen::{Answerer, Chosen, Question};
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::drawn::Choices;
+use crate::bits::shared::found_before;
 use crate::bits::shared_arena::SharedArena;
 use crate::bits::shared_directory::{SharedApproach, SharedDirectory};
 use crate::bits::words::stays_in_cache;
-use crate::engine::reader::{Closer, Front, Reader, Sight};
+use crate::engine::reader::{Closer, Front, Locked, Reader, alone, look_again};
 use crate::engine::rows::{Keys, ROW};
 use crate::engine::version::{Seen, Version};
 use crate::key::KeyHash;
@@ -76,7 +77,7 @@ impl Elastic {
 pub(super) struct ElasticReader {
     fronts: Choices<Front>,
     cpu: Cpu,
-    look_up: Chosen<Self, Sight>,
+    locks: Arc<dyn Locked>,
 }
 
 /// A key at its places in the shard that it draws.
@@ -99,8 +100,20 @@ fn holds_wide(key: &SharedApproach<'_>) -> bool {
 }
 
 impl ElasticReader {
-    pub(super) fn new(cpu: Cpu, fronts: Box<[Front]>) -> Self {
-        Self { fronts: Choices::new(fronts), cpu, look_up: cpu.choose_for::<Self, Sight, SharedHolds>() }
+    pub(super) fn new(cpu: Cpu, fronts: Box<[Front]>, locks: Arc<dyn Locked>) -> Self {
+        Self { fronts: Choices::new(fronts), cpu, locks }
+    }
+
+    /// Looks up a key that was not clear to see.
+    #[cold]
+    #[inline(never)]
+    fn look_again(&self, hash: KeyHash) -> bool {
+        look_again(self, &*self.locks, hash)
+    }
+
+    /// The function that looks up a single key.
+    fn choose(&self) -> Chosen<Self> {
+        self.cpu.choose::<Self, SharedHolds>()
     }
 
     /// Whether the tables of all shards are together beyond the cache, so that prefetching helps.
@@ -113,18 +126,18 @@ impl ElasticReader {
 /// The question whether a shard holds a key.
 struct SharedHolds;
 
-impl Question<ElasticReader, Sight> for SharedHolds {
+impl Question<ElasticReader> for SharedHolds {
     const WIDE: bool = true;
 
     #[inline(always)]
-    fn ask(of: &ElasticReader, hash: KeyHash, vectors: impl Vectors) -> Sight {
-        let (front, hash) = of.fronts.draw(hash);
+    fn ask(of: &ElasticReader, hash: KeyHash, vectors: impl Vectors) -> bool {
+        let (front, rest) = of.fronts.draw(hash);
         let seen = front.look();
-        let key = approach(front, hash);
-        let held = holds(&key, vectors);
+        let key = approach(front, rest);
+        let held = found_before(holds(&key, vectors));
         Version::look_back();
-        // Regions are rarely marked; whether a key is found cannot be predicted.
-        if key.is_elsewhere() && !held { Sight::UNCLEAR } else { front.judge(seen, held) }
+        // Regions are rarely marked, and writers rarely in the way; whether a key is found cannot be predicted.
+        if key.is_elsewhere() && !held || front.changes(seen) != 0 { of.look_again(hash) } else { held }
     }
 }
 
@@ -193,12 +206,7 @@ impl Work for Compare<'_, '_> {
 }
 
 impl ElasticReader {
-    fn look_up_rows<const PREFETCH: bool>(
-        &self,
-        keys: Keys,
-        answers: &mut [bool],
-        unclear: &mut dyn FnMut(usize),
-    ) {
+    fn look_up_rows<const PREFETCH: bool>(&self, keys: Keys, answers: &mut [bool]) {
         let front = &self.fronts.all()[0];
         let key = approach(front, KeyHash::from_raw(0));
         let new = || SharedRow { fronts: [front; ROW], seen: [Seen::default(); ROW], keys: [key; ROW] };
@@ -218,7 +226,8 @@ impl ElasticReader {
             }
             let mut again = self.cpu.run(Compare(&rows[i % 2], answers));
             while again != 0 {
-                unclear(i * ROW + again.trailing_zeros() as usize);
+                let at = again.trailing_zeros() as usize;
+                answers[at] = self.look_again(keys.get(i * ROW + at));
                 again &= again - 1;
             }
         }
@@ -230,13 +239,13 @@ impl Reader for ElasticReader {
         self.fronts.all()
     }
 
-    fn into_fronts(self: Box<Self>) -> Box<[Front]> {
-        self.fronts.into_all()
+    fn into_fronts(self: Arc<Self>) -> Box<[Front]> {
+        alone(self).fronts.into_all()
     }
 
-    #[inline]
-    fn contains(&self, hash: KeyHash) -> Sight {
-        self.look_up.ask(self, hash)
+    fn look_up(self: Arc<Self>) -> Answerer {
+        let chosen = self.choose();
+        Answerer::new(self, chosen)
     }
 
     #[cold]
@@ -255,12 +264,12 @@ impl Reader for ElasticReader {
         }
     }
 
-    fn contains_keys(&self, keys: Keys, answers: &mut [bool], unclear: &mut dyn FnMut(usize)) {
+    fn contains_keys(&self, keys: Keys, answers: &mut [bool]) {
         assert_eq!(keys.len(), answers.len(), "as many answers as keys");
         if self.is_in_memory() {
-            self.look_up_rows::<true>(keys, answers, unclear);
+            self.look_up_rows::<true>(keys, answers);
         } else {
-            self.look_up_rows::<false>(keys, answers, unclear);
+            self.look_up_rows::<false>(keys, answers);
         }
     }
 }
@@ -280,6 +289,8 @@ impl Work for HoldsOne<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::elastic::ElasticLayout;
     use crate::engine::{CuckooEngine, Engine};
@@ -289,6 +300,24 @@ mod tests {
         KeyHash::from_raw(mix(i))
     }
 
+    /// Counts the keys that are asked for under the lock, which it says are there.
+    #[derive(Debug, Default)]
+    struct Asked(AtomicUsize);
+
+    impl Locked for Asked {
+        fn contains(&self, _: KeyHash) -> bool {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            true
+        }
+    }
+
+    impl Asked {
+        /// How many keys were asked for since the last call.
+        fn count(&self) -> usize {
+            self.0.swap(0, Ordering::Relaxed)
+        }
+    }
+
     /// Readers on every CPU see what the filter has, in tables with narrow and wide slots, with and without values.
     #[test]
     fn readers_on_every_cpu_see_what_the_filter_has() {
@@ -296,7 +325,8 @@ mod tests {
             let layout = ElasticLayout::new(rate, 0, None, value_bits).unwrap();
             let mut elastic = Elastic::new(&layout).unwrap();
             let front = elastic.open_front(&mut None);
-            let mut reader = ElasticReader::new(elastic.cpu, Box::new([front]));
+            let locks = Arc::new(Asked::default());
+            let mut reader = ElasticReader::new(elastic.cpu, Box::new([front]), locks.clone());
             let (mut stored, mut yes, mut no) = (0..0, 0, 0);
             for step in 0..12u64 {
                 // It grows, shrinks and grows again.
@@ -314,20 +344,20 @@ mod tests {
                 stored = if step % 4 == 3 { change.end..stored.end } else { stored.start..change.end };
                 let asked: Vec<KeyHash> = (stored.end - 50..stored.end + 1000).map(hash).collect();
                 for cpu in Cpu::all() {
-                    (reader.cpu, reader.look_up) =
-                        (cpu, cpu.choose_for::<ElasticReader, Sight, SharedHolds>());
+                    reader.cpu = cpu;
+                    let look_up = reader.choose();
                     let mut answers = vec![false; asked.len()];
-                    let unclear = &mut |_| panic!("nobody is in the way");
-                    reader.look_up_rows::<true>(Keys::Hashes(&asked), &mut answers, unclear);
+                    reader.look_up_rows::<true>(Keys::Hashes(&asked), &mut answers);
                     let mut again = vec![false; asked.len()];
-                    reader.look_up_rows::<false>(Keys::Hashes(&asked), &mut again, unclear);
+                    reader.look_up_rows::<false>(Keys::Hashes(&asked), &mut again);
                     assert_eq!(answers, again);
                     for (hash, answer) in asked.iter().zip(answers) {
                         assert_eq!(answer, elastic.contains(*hash), "{rate} {value_bits} {step} {cpu:?}");
-                        assert_eq!(reader.contains(*hash).answer(), Some(answer));
+                        assert_eq!(look_up.ask(&reader, *hash), answer);
                         assert_eq!(reader.look_closely(*hash), Closer::Answer(answer));
                         *(if answer { &mut yes } else { &mut no }) += 1;
                     }
+                    assert_eq!(locks.count(), 0, "nobody is in the way");
                 }
             }
             assert!(yes > 500 && no > 5000, "{yes} {no}");
@@ -341,21 +371,26 @@ mod tests {
         let mut elastic = Elastic::new(&layout).unwrap();
         (0..50_000).for_each(|i| elastic.insert(hash(i)).unwrap());
         let front = elastic.open_front(&mut None);
-        let reader = ElasticReader::new(elastic.cpu, Box::new([front]));
-        let front = &reader.fronts()[0];
-        let unclear =
-            || (1 << 40..(1 << 40) + 2000).filter(|i| reader.contains(hash(*i)).answer().is_none()).count();
+        let locks = Arc::new(Asked::default());
+        let reader = Arc::new(ElasticReader::new(elastic.cpu, Box::new([front]), locks.clone()));
+        let (front, look_up) = (&reader.fronts()[0], Arc::clone(&reader).look_up());
+        let unclear = || {
+            (1 << 40..(1 << 40) + 2000).for_each(|i| _ = look_up.ask(hash(i)));
+            locks.count()
+        };
         assert_eq!(unclear(), 0);
         for _ in 0..60 {
             front.begin();
             elastic.insert(hash(7)).unwrap();
-            assert_eq!(reader.contains(hash(7)).answer(), None, "a change is going on");
+            assert!(look_up.ask(hash(7)));
+            assert_eq!(locks.count(), 1, "a change is going on");
             assert_eq!(reader.look_closely(hash(7)), Closer::Blurred);
             elastic.end_change(front);
         }
         let share = unclear();
         assert!((1..1000).contains(&share), "{share} of 2000 keys are in the region of the overflow");
-        assert_eq!(reader.contains(hash(7)).answer(), Some(true), "what the table has needs no lock");
+        assert!(look_up.ask(hash(7)));
+        assert_eq!(locks.count(), 0, "what the table has needs no lock");
         for _ in 0..60 {
             front.begin();
             assert!(elastic.remove(hash(7)));

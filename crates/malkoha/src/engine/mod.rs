@@ -39,7 +39,7 @@ use crate::bits::shared_arena::SharedArena;
 use crate::error::{Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
 use atomic_bits::AtomicBits;
-use reader::{Blind, Front, Reader};
+use reader::{Blind, Front, Locked, Reader};
 use rows::Keys;
 
 /// The outcome of storing a key that should be stored only once.
@@ -199,8 +199,8 @@ pub(crate) trait CuckooEngine: Engine {
         0
     }
     /// A reader of shards that all have the layout of this filter.
-    fn reader(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
-        Box::new(Blind(fronts))
+    fn reader(&self, fronts: Box<[Front]>, locks: Arc<dyn Locked>) -> Arc<dyn Reader> {
+        Arc::new(Blind { fronts, locks })
     }
 
     /// Every stored copy.

@@ -5,29 +5,19 @@
 //! read. A reader that meets a writer says so, and the caller asks again, or under the lock.
 
 use core::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::rows::Keys;
 use super::version::{Seen, Version};
+use crate::bits::chosen::{Answerer, Chosen};
 use crate::bits::shared::Shared;
 use crate::bits::shared_directory::SharedDirectory;
 use crate::key::KeyHash;
 
-/// What a reader found out without a lock: 1 if a key is present, 0 if it is absent, more if that is not certain. A
-/// number, not an enumeration: whether a key is present cannot be predicted, so no branch may depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sight(u8);
-
-impl Sight {
-    /// The key has to be asked for again, or under the lock.
-    pub(crate) const UNCLEAR: Self = Self(2);
-
-    /// Whether the key is present, if that is certain.
-    #[inline(always)]
-    pub(crate) fn answer(self) -> Option<bool> {
-        (self.0 < Self::UNCLEAR.0).then_some(self.0 == 1)
-    }
-}
+/// How often a reader that meets writers looks again before it takes the lock. A change of one key takes about as long
+/// as a few looks; a reader that is still unlucky after so many has met a slice, or a thread that was interrupted.
+const MOST_LOOKS: u32 = 32;
 
 /// Whether a reader that saw no answer can find one without the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,14 +92,6 @@ impl Front {
         self.version.look()
     }
 
-    /// What a reader knows that looked at the front, then found a key in the table or not, and then looked back
-    /// ([`Version::look_back`]). If something is kept outside the table, this is not clear.
-    #[inline(always)]
-    pub(crate) fn judge(&self, seen: Seen, held: bool) -> Sight {
-        let found = u8::from(held);
-        if self.version.changes(seen) == 0 { Sight(found) } else { Sight::UNCLEAR }
-    }
-
     /// Finds out more, with what is kept outside the table.
     pub(crate) fn judge_closely(&self, seen: Seen, held: bool, fingerprint: u64) -> Closer {
         let aside = self.aside.load(Ordering::Relaxed);
@@ -129,50 +111,91 @@ impl Front {
         self.version.is_still(seen)
     }
 
-    /// Returns 0 if [`judge`](Self::judge) would trust the table.
+    /// Returns 0 if a reader that looked at the front, then found a key in the table or not, and then looked back
+    /// ([`Version::look_back`]) knows the answer: nothing has changed, and nothing is kept outside the table.
     #[inline(always)]
     pub(crate) fn changes(&self, seen: Seen) -> u64 {
         self.version.changes(seen)
     }
 }
 
+/// Looks keys up under the locks of their shards. Hashes are those of whole keys.
+pub(crate) trait Locked: Send + Sync + fmt::Debug {
+    fn contains(&self, hash: KeyHash) -> bool;
+}
+
 /// Looks keys up in the fronts of shards. Hashes are those of whole keys, which first draw a shard.
+///
+/// The function that looks up a single key ends itself where the key was not clear to see, by [`look_again`]. So its
+/// answer is yes or no, and nobody has to compare it with a third: that took five instructions of a lookup.
 pub(crate) trait Reader: Send + Sync + fmt::Debug {
     fn fronts(&self) -> &[Front];
-    fn into_fronts(self: Box<Self>) -> Box<[Front]>;
 
-    fn contains(&self, hash: KeyHash) -> Sight;
+    /// The fronts alone.
+    ///
+    /// # Panics
+    ///
+    /// If the reader has another owner.
+    fn into_fronts(self: Arc<Self>) -> Box<[Front]>;
+
+    /// What looks up a single key.
+    fn look_up(self: Arc<Self>) -> Answerer;
 
     /// Looks up a key that was not clear to see.
     fn look_closely(&self, hash: KeyHash) -> Closer;
 
-    /// Looks up all keys; the slices have equal lengths. Calls `unclear` with the index of every key that has to be
-    /// asked again.
-    fn contains_keys(&self, keys: Keys, answers: &mut [bool], unclear: &mut dyn FnMut(usize));
+    /// Looks up all keys; the slices have equal lengths.
+    fn contains_keys(&self, keys: Keys, answers: &mut [bool]);
+}
+
+/// Looks up a key that was not clear to see: a few times more, and then under the lock of its shard.
+pub(crate) fn look_again(reader: &impl Reader, locks: &dyn Locked, hash: KeyHash) -> bool {
+    for _ in 0..MOST_LOOKS {
+        match reader.look_closely(hash) {
+            Closer::Answer(answer) => return answer,
+            Closer::Aside => break,
+            Closer::Blurred => core::hint::spin_loop(),
+        }
+    }
+    locks.contains(hash)
+}
+
+/// The only owner of a reader.
+///
+/// # Panics
+///
+/// If it has another owner.
+pub(crate) fn alone<R>(reader: Arc<R>) -> R {
+    Arc::into_inner(reader).expect("nobody looks up any more")
 }
 
 /// A reader that leaves all lookups to the locks.
 #[derive(Debug)]
-pub(crate) struct Blind(pub(crate) Box<[Front]>);
+pub(crate) struct Blind {
+    pub(crate) fronts: Box<[Front]>,
+    pub(crate) locks: Arc<dyn Locked>,
+}
 
 impl Reader for Blind {
     fn fronts(&self) -> &[Front] {
-        &self.0
+        &self.fronts
     }
 
-    fn into_fronts(self: Box<Self>) -> Box<[Front]> {
-        self.0
+    fn into_fronts(self: Arc<Self>) -> Box<[Front]> {
+        alone(self).fronts
     }
 
-    fn contains(&self, _: KeyHash) -> Sight {
-        Sight::UNCLEAR
+    fn look_up(self: Arc<Self>) -> Answerer {
+        Answerer::new(self, Chosen::any(|reader: &Self, hash| reader.locks.contains(hash)))
     }
 
     fn look_closely(&self, _: KeyHash) -> Closer {
         Closer::Aside
     }
 
-    fn contains_keys(&self, keys: Keys, _: &mut [bool], unclear: &mut dyn FnMut(usize)) {
-        (0..keys.len()).for_each(unclear);
+    fn contains_keys(&self, keys: Keys, answers: &mut [bool]) {
+        for (i, answer) in answers.iter_mut().enumerate() {
+            *answer = self.locks.contains(keys.get(i));
+        }
     }
 }

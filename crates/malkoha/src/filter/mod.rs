@@ -27,7 +27,7 @@ use crate::bits::shared::Shared;
 use crate::bits::shared_arena::SharedArena;
 use crate::elastic::Elastic;
 use crate::engine::atomic_bits::AtomicBits;
-use crate::engine::reader::{Blind, Front, Reader};
+use crate::engine::reader::{Blind, Front, Locked, Reader};
 use crate::engine::{BloomEngine, Counters, CuckooEngine, Engine, Fill, Inserted};
 use crate::error::{Error, Full};
 use crate::key::{Key, KeyFormat, KeyHasher};
@@ -320,10 +320,10 @@ impl Filter {
     }
 
     /// A reader of shards that all have the geometry of this filter.
-    pub(crate) fn reader(&self, fronts: Box<[Front]>) -> Box<dyn Reader> {
+    pub(crate) fn reader(&self, fronts: Box<[Front]>, locks: Arc<dyn Locked>) -> Arc<dyn Reader> {
         match &self.body {
-            Body::Cuckoo(engine) => engine.reader(fronts),
-            Body::Bloom(_) => Box::new(Blind(fronts)),
+            Body::Cuckoo(engine) => engine.reader(fronts, locks),
+            Body::Bloom(_) => Arc::new(Blind { fronts, locks }),
         }
     }
 

@@ -5,17 +5,14 @@ use core::ops::{Deref, DerefMut};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
+use crate::bits::chosen::Answerer;
 use crate::bits::shared_arena::SharedArena;
-use crate::engine::reader::{Blind, Closer, Front, Reader};
+use crate::engine::reader::{Blind, Front, Locked, Reader, alone};
 use crate::engine::rows::Keys;
 use crate::filter::Filter;
 use crate::key::KeyHash;
 
 use super::shard_of;
-
-/// How often a reader that meets writers looks again before it takes the lock. A change of one key takes about as long
-/// as a few looks; a reader that is still unlucky after so many has met a slice, or a thread that was interrupted.
-const MOST_LOOKS: u32 = 32;
 
 /// The panic message for a lock whose holder panicked.
 const BROKEN: &str = "a thread panicked inside this shard, so its content cannot be trusted any more; rebuild the \
@@ -23,10 +20,29 @@ const BROKEN: &str = "a thread panicked inside this shard, so its content cannot
 
 /// The filters of all shards, each with its lock, and the reader that needs no lock.
 pub(super) struct Tags {
-    reader: Box<dyn Reader>,
-    locks: Box<[Lock]>,
+    /// What looks up a single key, in `reader`.
+    look_up: Answerer,
+    reader: Arc<dyn Reader>,
+    locks: Arc<Locks>,
     /// Where shards grow, if they do.
     arena: Option<Arc<SharedArena>>,
+}
+
+/// The locks of all shards, under which their filters are.
+struct Locks(Box<[Lock]>);
+
+impl Locks {
+    /// The filter of a shard, to be read: writers wait.
+    fn read(&self, shard: usize) -> RwLockReadGuard<'_, Filter> {
+        self.0[shard].0.read().expect(BROKEN)
+    }
+}
+
+impl Locked for Locks {
+    fn contains(&self, hash: KeyHash) -> bool {
+        let (shard, hash) = shard_of(hash, self.0.len());
+        self.read(shard).contains(&hash)
+    }
 }
 
 /// The lock of one shard, on two cache lines of its own: processors fetch lines in pairs, and a lock that is taken
@@ -43,18 +59,23 @@ impl Tags {
             arena.trim();
         }
         let fronts: Box<[Front]> = filters.iter_mut().map(|filter| filter.front(&mut arena)).collect();
-        let reader = match filters.first() {
-            Some(filter) => filter.reader(fronts),
-            None => Box::new(Blind(fronts)),
+        let locks = Locks(filters.into_iter().map(|filter| Lock(RwLock::new(filter))).collect());
+        let locks = Arc::new(locks);
+        let reader = if locks.0.is_empty() {
+            Arc::new(Blind { fronts, locks: locks.clone() })
+        } else {
+            locks.read(0).reader(fronts, locks.clone())
         };
-        let locks = filters.into_iter().map(|filter| Lock(RwLock::new(filter))).collect();
-        Self { reader, locks, arena }
+        Self { look_up: Arc::clone(&reader).look_up(), reader, locks, arena }
     }
 
     /// The filters alone.
     pub(super) fn into_filters(self) -> Vec<Filter> {
-        let fronts = self.reader.into_fronts();
-        let filters = self.locks.into_iter().zip(fronts).map(|(lock, front)| {
+        let Self { look_up, reader, locks, .. } = self;
+        drop(look_up);
+        let fronts = reader.into_fronts();
+        let locks = alone(locks).0;
+        let filters = locks.into_iter().zip(fronts).map(|(lock, front)| {
             let mut filter = lock.0.into_inner().expect(BROKEN);
             filter.take_back(front.into_words());
             filter
@@ -63,7 +84,7 @@ impl Tags {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.locks.len()
+        self.locks.0.len()
     }
 
     /// Bytes of memory that shards which grow have at hand.
@@ -75,51 +96,28 @@ impl Tags {
     ///
     /// If a thread panicked inside a shard.
     pub(super) fn check(&self) {
-        assert!(!self.locks.iter().any(|lock| lock.0.is_poisoned()), "{BROKEN}");
+        assert!(!self.locks.0.iter().any(|lock| lock.0.is_poisoned()), "{BROKEN}");
     }
 
     /// The filter of a shard, to be read: writers wait.
     pub(super) fn read(&self, shard: usize) -> RwLockReadGuard<'_, Filter> {
-        self.locks[shard].0.read().expect(BROKEN)
+        self.locks.read(shard)
     }
 
     /// The filter of a shard, to be changed.
     pub(super) fn write(&self, shard: usize) -> Change<'_> {
-        Change::new(&self.locks[shard], &self.reader.fronts()[shard])
+        Change::new(&self.locks.0[shard], &self.reader.fronts()[shard])
     }
 
     /// Whether the shard of a key may hold it.
     #[inline]
     pub(super) fn contains(&self, hash: KeyHash) -> bool {
-        self.reader.contains(hash).answer().unwrap_or_else(|| self.look_closely(hash))
-    }
-
-    /// Looks up a key that was not clear to see.
-    #[cold]
-    fn look_closely(&self, hash: KeyHash) -> bool {
-        for _ in 0..MOST_LOOKS {
-            match self.reader.look_closely(hash) {
-                Closer::Answer(answer) => return answer,
-                Closer::Aside => break,
-                Closer::Blurred => core::hint::spin_loop(),
-            }
-        }
-        self.ask(hash)
-    }
-
-    /// Looks a key up under the lock of its shard.
-    fn ask(&self, hash: KeyHash) -> bool {
-        let (shard, hash) = shard_of(hash, self.len());
-        self.read(shard).contains(&hash)
+        self.look_up.ask(hash)
     }
 
     /// Looks up all keys; the slices have equal lengths.
     pub(super) fn contains_keys(&self, keys: Keys, answers: &mut [bool]) {
-        let mut unclear = Vec::new();
-        self.reader.contains_keys(keys, answers, &mut |at| unclear.push(at));
-        for at in unclear {
-            answers[at] = self.contains(keys.get(at));
-        }
+        self.reader.contains_keys(keys, answers);
     }
 }
 
@@ -159,6 +157,12 @@ impl Deref for Change<'_> {
 impl DerefMut for Change<'_> {
     fn deref_mut(&mut self) -> &mut Filter {
         &mut self.filter
+    }
+}
+
+impl fmt::Debug for Locks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Locks").field("shards", &self.0.len()).finish_non_exhaustive()
     }
 }
 
