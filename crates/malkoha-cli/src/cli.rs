@@ -343,6 +343,11 @@ pub(crate) struct ReadsArgs {
     #[arg(long, short, conflicts_with_all = ["out", "out_mates"])]
     pub(crate) count: bool,
 
+    /// Look up all words, and tell how many were found. By default, no more words of a record are looked up when it is
+    /// decided, which is faster.
+    #[arg(long)]
+    pub(crate) totals: bool,
+
     /// Write to this file, compressed if it is named .gz, .zst, .bz2 or .xz; - is standard output, the default.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

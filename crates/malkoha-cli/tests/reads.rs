@@ -209,8 +209,47 @@ fn records_are_kept_or_discarded_as_a_set_says() {
                 assert!(got == kept.iter().map(|read| read.fasta()).collect::<String>(), "k = {k} {options}");
                 let count = scene.run(&format!("reads -c {options} f.malkoha reads.fq")).ok();
                 assert_eq!(count.trim(), kept.len().to_string());
+                scene.run(&format!("reads --totals {options} f.malkoha reads.fq -o kept.fq")).ok();
+                let got = scene.read("kept.fq");
+                assert!(got == kept.iter().map(|read| read.fastq()).collect::<String>().into_bytes());
             }
         }
+    }
+}
+
+#[test]
+fn long_records_are_asked_in_parts() {
+    let scene = Scene::new("reads-long");
+    let mut letters = Letters(3);
+    let genome = letters.sequence(200_000);
+    scene.write("genome.fa", format!(">g\n{genome}\n"));
+    scene.run(&format!("build -q --kmer 31 {RATE} -o f.malkoha genome.fa")).ok();
+    let set: HashSet<String> = words(&genome, 31).into_iter().collect();
+    // What the filter holds is at the end, behind more than it is asked at a time, and N's are in between.
+    let sequence =
+        [&letters.sequence(150_000), "NN", &letters.sequence(20), &"N".repeat(300), &genome].concat();
+    let short = Read { name: "short".to_owned(), sequence: genome[..100].to_owned() };
+    let long = Read { name: "long".to_owned(), sequence };
+    let reads = [short.clone(), long.clone(), short.clone(), long];
+    scene.write("reads.fa", reads.iter().map(Read::fasta).collect::<String>());
+    scene.write("reads.fq", fastq(&reads));
+    let of = |reads: &[Read]| reads.iter().flat_map(|read| words(&read.sequence, 31)).collect::<Vec<_>>();
+    let found = |reads: &[Read]| of(reads).iter().filter(|word| set.contains(*word)).count();
+    let (in_long, in_pair) = (found(&reads[1..2]), found(&reads[..2]));
+    for file in ["reads.fa", "reads.fq"] {
+        let count =
+            |options: &str| scene.run(&format!("reads -c {options} f.malkoha {file}")).ok().trim().to_owned();
+        for (least, kept) in [(70, 4), (71, 2), (in_long, 2), (in_long + 1, 0)] {
+            assert_eq!(count(&format!("-a {least}")), kept.to_string(), "{file}, at least {least}");
+        }
+        for (least, kept) in [(in_pair, 4), (in_pair + 1, 0)] {
+            assert_eq!(count(&format!("-a {least} --interleaved")), kept.to_string(), "{file}, {least}");
+        }
+        let report: serde_json::Value =
+            serde_json::from_str(&scene.run(&format!("reads -c --totals --json f.malkoha {file}")).ok())
+                .unwrap();
+        assert_eq!(report["words"], of(&reads).len(), "{file}");
+        assert_eq!(report["words_found"], found(&reads), "{file}");
     }
 }
 
@@ -399,7 +438,7 @@ fn empty_inputs_have_empty_outputs() {
     assert_eq!(scene.run_with("reads -q -v f.malkoha", short).ok(), short);
     let report = scene.run_with("reads --json -v f.malkoha -o out.fq", short).ok();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-    assert_eq!((&report["records_without_words"], &report["words_asked"]), (&3.into(), &0.into()));
+    assert_eq!((&report["records_without_words"], &report["words"]), (&3.into(), &0.into()));
 }
 
 #[test]
@@ -487,7 +526,7 @@ fn the_report_counts_everything() {
     let kept: Vec<&Read> =
         reads.iter().zip(&matches).filter(|(_, matches)| !**matches).map(|(read, _)| read).collect();
     let letters = |reads: &[&Read]| reads.iter().map(|read| read.sequence.len()).sum::<usize>();
-    let ran = scene.run("reads --json -v -a 5 f.malkoha reads.fq -o out.fq");
+    let ran = scene.run("reads --totals --json -v -a 5 f.malkoha reads.fq -o out.fq");
     let report: serde_json::Value = serde_json::from_str(&ran.ok()).unwrap();
     let expected = [
         ("records_read", 200),
@@ -495,7 +534,7 @@ fn the_report_counts_everything() {
         ("records_discarded", 200 - kept.len()),
         ("letters_read", letters(&reads.iter().collect::<Vec<_>>())),
         ("letters_kept", letters(&kept)),
-        ("words_asked", all.len()),
+        ("words", all.len()),
         ("words_found", found),
         ("at_least", 5),
         ("k", 21),
@@ -504,6 +543,14 @@ fn the_report_counts_everything() {
         assert_eq!(report[name], number, "{name}");
     }
     assert_eq!((&report["inverted"], &report["window"]), (&true.into(), &serde_json::Value::Null));
+    // Without --totals, nobody knows how many words would have been found.
+    let less: serde_json::Value =
+        serde_json::from_str(&scene.run("reads --json -v -a 5 f.malkoha reads.fq -o out.fq").ok()).unwrap();
+    assert!(less["words_found"].is_null() && less["words"] == all.len());
+    assert_eq!(less["records_kept"], report["records_kept"]);
+    assert_eq!(less["expected_by_chance"], report["expected_by_chance"]);
+    let said = scene.run("reads --totals -a 5 f.malkoha reads.fq -o out.fq").ok();
+    assert!(said.contains(" found ("), "{said}");
     // Records on standard output leave the report on standard error, on one line.
     let ran = scene.run("reads --json f.malkoha reads.fq");
     assert!(serde_json::from_str::<serde_json::Value>(&ran.err).is_ok() && ran.out.starts_with('@'), "{ran}");

@@ -32,16 +32,20 @@ pub(crate) fn run(args: &ClassifyArgs) -> Result<Outcome> {
     let outputs = Outputs::new(&plan.paths, &job.read())?;
     let aside = outputs.has_standard();
     let work = |block: &[u8], origin: &Origin, reads: &mut ReadBlock| {
-        let units = reads.read(block, origin, &job.filter, job.rule);
-        reads.look_up_labels(&job.filter);
+        reads.read(block, origin);
         reads.begin_pieces(plan.paths.len());
         reads.classes.clear();
         reads.classes.resize(names.len(), 0);
-        let mut counts = Counts::new(labels.len());
-        for unit in units {
+        let (mut counts, mut of_units) = (Counts::new(labels.len()), Vec::with_capacity(reads.units.len()));
+        reads.each_labels(block, &job.filter, job.rule, |sets| {
             counts.clear();
-            reads.labels(unit).for_each(|set| counts.add(set));
-            let class = counts.class().number(labels.len());
+            for set in sets {
+                counts.add(*set);
+            }
+            of_units.push(counts.class().number(labels.len()));
+        });
+        for (at, class) in of_units.into_iter().enumerate() {
+            let unit = reads.units[at];
             reads.classes[class] += 1;
             if let Some(file) = plan.files[class] {
                 reads.keep(unit);

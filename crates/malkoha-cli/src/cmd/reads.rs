@@ -8,6 +8,8 @@ use crate::cli::ReadsArgs;
 use crate::cmd::Outcome;
 use crate::input::Origin;
 use crate::output::Output;
+use crate::reads::asking::{Answer, Question};
+use crate::reads::block::Tally;
 use crate::reads::outputs::Outputs;
 use crate::reads::threshold::Chances;
 use crate::reads::{Job, ReadBlock};
@@ -25,16 +27,18 @@ pub(crate) fn run(args: &ReadsArgs) -> Result<Outcome> {
     let outputs = Outputs::new(&paths, &job.read())?;
     let aside = outputs.has_standard();
     let chances = Chances::new(args.at_least, job.filter.stats().predicted_rate);
+    let question =
+        Question { filter: &job.filter, rule: job.rule, threshold: args.at_least, totals: args.totals };
     let work = |block: &[u8], origin: &Origin, reads: &mut ReadBlock| {
-        let units = reads.read(block, origin, &job.filter, job.rule);
-        reads.look_up(&job.filter);
+        reads.read(block, origin);
+        reads.ask(block, &question);
         reads.begin_pieces(paths.len());
-        for unit in units {
-            let (words, found) = reads.matches(unit);
+        for at in 0..reads.units.len() {
+            let (unit, Answer { words, found, matches }) = (reads.units[at], reads.answers[at]);
             reads.tally.words_found += found;
             reads.tally.wordless += u64::from(words == 0);
             reads.tally.by_chance += chances.of(words);
-            if (found >= args.at_least.of(words)) != args.invert {
+            if matches != args.invert {
                 reads.keep(unit);
                 if !paths.is_empty() {
                     reads.write(block, unit, 0, job.pairing);
@@ -50,7 +54,6 @@ pub(crate) fn run(args: &ReadsArgs) -> Result<Outcome> {
         out.finish()?;
         return Ok(Outcome::Done);
     }
-    let share = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
     let (read, kept) = (tally.records, tally.records_kept);
     let mut report = job.report(&tally);
     report
@@ -62,16 +65,7 @@ pub(crate) fn run(args: &ReadsArgs) -> Result<Outcome> {
             "letters",
             format_args!("{} read, {} kept", grouped(tally.letters), grouped(tally.letters_kept)),
         )
-        .fact(
-            "words",
-            format_args!(
-                "{} {} asked, {} found ({:.2} %)",
-                grouped(tally.words),
-                job.words_in_words(),
-                grouped(tally.words_found),
-                share(tally.words_found, tally.words)
-            ),
-        )
+        .fact("words", words_in_words(&job, &tally, args.totals))
         .fact("matches", matches_in_words(args))
         .data(
             "at_least",
@@ -81,7 +75,7 @@ pub(crate) fn run(args: &ReadsArgs) -> Result<Outcome> {
         .data("records_kept", kept)
         .data("records_discarded", read - kept)
         .data("letters_kept", tally.letters_kept)
-        .data("words_found", tally.words_found)
+        .data("words_found", args.totals.then_some(tally.words_found))
         .data("expected_by_chance", tally.by_chance);
     if tally.by_chance >= 0.5 {
         let expected = short_count(tally.by_chance.ceil());
@@ -96,6 +90,21 @@ pub(crate) fn run(args: &ReadsArgs) -> Result<Outcome> {
     job.report_time(&mut report, &tally);
     report.show(audience)?;
     Ok(Outcome::Done)
+}
+
+fn share(part: u64, all: u64) -> f64 {
+    100.0 * part as f64 / all.max(1) as f64
+}
+
+/// Says how many words there were, and how many of them were found, if all were looked up.
+fn words_in_words(job: &Job<'_>, tally: &Tally, totals: bool) -> String {
+    let all = format!("{} {}", grouped(tally.words), job.words_in_words());
+    if totals {
+        let found = tally.words_found;
+        format!("{all}, {} found ({:.2} %)", grouped(found), share(found, tally.words))
+    } else {
+        format!("{all}, each record asked until it was decided")
+    }
 }
 
 /// Says which records match, and whether they are kept.

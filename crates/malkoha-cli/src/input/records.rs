@@ -29,28 +29,56 @@ impl Style {
 pub(crate) struct Record {
     pub(crate) begin: usize,
     pub(crate) end: usize,
-    /// Where its sequence begins and ends; in FASTA it may have several lines.
+    /// Where its sequence begins and ends.
     sequence: (usize, usize),
+    /// Whether its sequence may have several lines.
+    has_lines: bool,
+}
+
+/// Where a sequence lies in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the block, from here to there.
+    Block(usize, usize),
+    /// In the buffer for sequences of several lines.
+    Joined(usize, usize),
+}
+
+impl Place {
+    /// Returns the sequence.
+    #[inline]
+    pub(crate) fn get<'a>(&self, block: &'a [u8], joined: &'a [u8]) -> &'a [u8] {
+        match *self {
+            Self::Block(begin, end) => &block[begin..end],
+            Self::Joined(begin, end) => &joined[begin..end],
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        let (Self::Block(begin, end) | Self::Joined(begin, end)) = *self;
+        end - begin
+    }
 }
 
 impl Record {
     /// Returns the same record in a block in which it begins so much later.
     pub(crate) fn moved(self, by: usize) -> Self {
         let sequence = (self.sequence.0 + by, self.sequence.1 + by);
-        Self { begin: self.begin + by, end: self.end + by, sequence }
+        Self { begin: self.begin + by, end: self.end + by, sequence, ..self }
     }
 
-    /// Returns the sequence of a record in one line. `joined` is a buffer for sequences of several lines.
-    pub(crate) fn sequence<'a>(&self, text: &'a [u8], joined: &'a mut Vec<u8>) -> &'a [u8] {
-        let sequence = without_return(&text[self.sequence.0..self.sequence.1]);
-        if memchr(b'\n', sequence).is_none() {
-            return sequence;
+    /// Returns where its sequence is. If it has several lines, they are appended to `joined` as one.
+    #[inline]
+    pub(crate) fn place(&self, block: &[u8], joined: &mut Vec<u8>) -> Place {
+        let (begin, end) = self.sequence;
+        if !self.has_lines {
+            return Place::Block(begin, begin + without_return(&block[begin..end]).len());
         }
-        joined.clear();
-        for line in sequence.split(|byte| *byte == b'\n') {
+        let at = joined.len();
+        for line in block[begin..end].split(|byte| *byte == b'\n') {
             joined.extend_from_slice(without_return(line));
         }
-        joined
+        Place::Joined(at, joined.len())
     }
 }
 
@@ -86,16 +114,18 @@ fn next_fasta(text: &[u8], begin: usize) -> Next {
     let Some(name) = memchr(b'\n', &text[begin..]) else { return Next::Unfinished };
     let sequence = begin + name + 1;
     // A name may have a > too, but not at the beginning of a line.
-    let mut from = sequence - 1;
+    let (mut from, mut lines) = (sequence - 1, 0);
     let end = loop {
         let Some(line) = memchr(b'\n', &text[from..]) else { return Next::Unfinished };
         from += line + 1;
+        lines += 1;
         if text.get(from).is_none_or(|byte| *byte == b'>') {
             break from;
         }
     };
     // Without the last line end, which the name has if there is no sequence.
-    Next::Record(Record { begin, end, sequence: (sequence, (end - 1).max(sequence)) })
+    let inside = (sequence, (end - 1).max(sequence));
+    Next::Record(Record { begin, end, sequence: inside, has_lines: lines > 2 })
 }
 
 #[inline]
@@ -131,7 +161,7 @@ fn next_fastq(text: &[u8], begin: usize) -> Next {
         }
         end
     };
-    Next::Record(Record { begin, end: end + 1, sequence })
+    Next::Record(Record { begin, end: end + 1, sequence, has_lines: false })
 }
 
 /// Calls `act` with every record of a block. Returns what is wrong with the one after the last of them, if anything is.
@@ -220,8 +250,9 @@ mod tests {
     fn texts(style: Style, text: &str) -> (Vec<(String, String)>, Option<String>) {
         let mut all = Vec::new();
         let flaw = each(style, text.as_bytes(), |record| {
-            let mut joined = Vec::new();
-            let sequence = record.sequence(text.as_bytes(), &mut joined).to_vec();
+            let mut joined = b"other".to_vec();
+            let place = record.place(text.as_bytes(), &mut joined);
+            let sequence = place.get(text.as_bytes(), &joined).to_vec();
             all.push((text[record.begin..record.end].to_owned(), String::from_utf8(sequence).unwrap()));
         });
         (all, flaw)

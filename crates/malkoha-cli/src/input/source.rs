@@ -23,6 +23,9 @@ use crate::message::note;
 /// Bytes that are read at a time: with the hashes of its keys, a block fits in the L2 cache of common CPUs.
 const BLOCK: Adjustable = Adjustable { size: 128 << 10, name: "MALKOHA_BLOCK_BYTES" };
 
+/// The same for whole records, whose words are looked up a part at a time, so that only the text is as long.
+const RECORDS_BLOCK: usize = 256 << 10;
+
 /// The longest key. Longer ones mean that the input has another format than stated.
 const MOST_KEY: usize = 256 << 20;
 
@@ -307,7 +310,8 @@ impl Source {
 impl Open {
     fn new(path: PathBuf, keying: Keying, bar: &ProgressBar, stop: &Stop) -> Result<Self> {
         let content = open(&path, bar, stop)?;
-        let block_bytes = BLOCK.get();
+        let usual = if keying.is_records() { RECORDS_BLOCK } else { BLOCK.size };
+        let block_bytes = BLOCK.told().unwrap_or(usual);
         Ok(Self { path, content, fastx: None, fresh: true, first: true, ended: false, keying, block_bytes })
     }
 

@@ -42,6 +42,18 @@ fn smaller(one: u64, other: u64) -> u64 {
     (if one < other { one } else { other }).to_bits()
 }
 
+/// The value of the complement of every letter, in the upper two bits.
+const COMPLEMENTS: [u64; 256] = {
+    let (mut values, mut letter) = ([0; 256], 0);
+    while letter < 256 {
+        if CODES[letter] < OTHER {
+            values[letter] = ((OTHER - 1 - CODES[letter]) as u64) << (u64::BITS - 2);
+        }
+        letter += 1;
+    }
+    values
+};
+
 /// Letters that are examined at a time.
 const STRIDE: usize = 32;
 
@@ -120,25 +132,53 @@ fn run(text: &[u8]) -> usize {
     whole + rest.iter().position(|byte| !is_letter(byte)).unwrap_or(rest.len())
 }
 
+/// Returns the number of words of a sequence of one line.
+pub(crate) fn count(sequence: &[u8], k: u32) -> usize {
+    let (mut rest, mut words) = (sequence, 0);
+    loop {
+        let run = run(rest);
+        words += (run + 1).saturating_sub(k as usize);
+        match &rest[run..] {
+            [] => return words,
+            [_, after @ ..] => rest = after,
+        }
+    }
+}
+
+/// The last 32 letters of a strand and of the other one; shorter words are at the lower and at the upper end.
+#[derive(Clone, Copy, Default)]
+struct Strands {
+    forward: u64,
+    reverse: u64,
+}
+
+impl Strands {
+    #[inline(always)]
+    fn next(&mut self, letter: u8) {
+        debug_assert!(CODES[usize::from(letter)] < OTHER, "a letter of a run");
+        self.forward = self.forward << 2 | u64::from(CODES[usize::from(letter)]);
+        self.reverse = self.reverse >> 2 | COMPLEMENTS[usize::from(letter)];
+    }
+
+    /// Returns the word of all but so many of the 64 bits.
+    #[inline(always)]
+    fn word(self, spare: u32) -> u64 {
+        // What is below the word on the other strand matters only if the words are equal.
+        (self.forward << spare).min(self.reverse) >> spare
+    }
+}
+
 /// Writes what `of` makes of the words of a run of letters ACGT, and returns how many there are.
 #[inline(always)]
 fn roll(run: &[u8], k: u32, words: &mut [u64], of: impl Fn(u64) -> u64) -> usize {
-    let mask = (1u64 << (2 * k)) - 1;
-    let top = 2 * (k - 1);
-    let (mut forward, mut reverse) = (0u64, 0u64);
-    let mut next = |letter: u8| {
-        let code = u64::from(CODES[usize::from(letter)]);
-        debug_assert!(code < u64::from(OTHER), "a letter of a run");
-        forward = forward << 2 | code;
-        reverse = reverse >> 2 | (3 - code) << top;
-        (forward & mask).min(reverse)
-    };
     let Some((head, tail)) = run.split_at_checked(k as usize - 1) else { return 0 };
+    let mut strands = Strands::default();
     for letter in head {
-        next(*letter);
+        strands.next(*letter);
     }
     for (word, letter) in words.iter_mut().zip(tail) {
-        *word = of(next(*letter));
+        strands.next(*letter);
+        *word = of(strands.word(u64::BITS - 2 * k));
     }
     tail.len()
 }

@@ -1,11 +1,12 @@
-//! The records of a block: their words, what the filter says of them, and the text of those that are written.
+//! The records of a block, what the filter says of them, and the text of those that are written.
 
-use malkoha::{Filter, KeyHash};
+use malkoha::Filter;
 
 use super::Pairing;
-use crate::input::kmers::{self, MOST_PACKED, Rule};
-use crate::input::records::{self, Record};
-use crate::input::words::Words;
+use super::asking::{Answer, Asking, Question};
+use super::labelling::Labelling;
+use crate::input::kmers::Rule;
+use crate::input::records::{self, Place, Record};
 use crate::input::{Keying, Origin};
 use crate::written::Packing;
 
@@ -40,12 +41,25 @@ impl Tally {
     }
 }
 
-/// A record of a block, and where its words end.
+/// A record of a block, and its sequence.
 #[derive(Clone, Copy, Debug)]
-struct Read {
+pub(super) struct Read {
     record: Record,
-    letters: usize,
-    words_end: usize,
+    sequence: Place,
+}
+
+/// The sequences of the records of a block.
+pub(super) struct Sequences<'a> {
+    block: &'a [u8],
+    joined: &'a [u8],
+    reads: &'a [Read],
+}
+
+impl<'a> Sequences<'a> {
+    #[inline]
+    pub(super) fn get(&self, read: usize) -> &'a [u8] {
+        self.reads[read].sequence.get(self.block, self.joined)
+    }
 }
 
 /// Output for one file, compressed or not yet.
@@ -62,14 +76,14 @@ pub(crate) type Unit = (usize, Option<usize>);
 #[derive(Default)]
 pub(crate) struct ReadBlock {
     reads: Vec<Read>,
-    /// Words of up to 31 letters are numbers, longer ones only hashes.
-    words: Words,
-    hashes: Vec<KeyHash>,
-    /// Whether each word was found.
-    found: Vec<bool>,
-    /// The labels of each word.
-    labels: Vec<u16>,
+    /// Sequences of several lines, each in one.
     joined: Vec<u8>,
+    /// The reads or pairs.
+    pub(crate) units: Vec<Unit>,
+    asking: Asking,
+    /// What the filter says of each unit, if it is asked for matches.
+    pub(crate) answers: Vec<Answer>,
+    labelling: Labelling,
     /// One for each file that is written.
     pub(crate) pieces: Vec<Piece>,
     pub(crate) tally: Tally,
@@ -80,103 +94,57 @@ pub(crate) struct ReadBlock {
 }
 
 impl ReadBlock {
-    /// Finds the records of a block and their words. Returns the reads or pairs.
-    pub(crate) fn read(&mut self, block: &[u8], origin: &Origin, filter: &Filter, rule: Rule) -> Vec<Unit> {
+    /// Finds the records of a block, and the reads or pairs.
+    pub(crate) fn read(&mut self, block: &[u8], origin: &Origin) {
         self.reads.clear();
-        self.words.clear();
-        self.hashes.clear();
+        self.joined.clear();
+        self.units.clear();
         self.tally = Tally::default();
         self.flaw = None;
         let (middle, mates) =
             origin.mates.map_or((block.len(), None), |(middle, keying)| (middle, Some(keying)));
-        self.add(&block[..middle], 0, origin.keying, filter, rule);
+        self.add(block, 0, middle, origin.keying);
         let first = self.reads.len();
         if let Some(keying) = mates {
-            self.add(&block[middle..], middle, keying, filter, rule);
+            self.add(block, middle, block.len(), keying);
         }
         self.tally.records = self.reads.len() as u64;
-        self.tally.letters = self.reads.iter().map(|read| read.letters as u64).sum();
-        self.tally.words = self.asked() as u64;
+        self.tally.letters = self.reads.iter().map(|read| read.sequence.len() as u64).sum();
         if mates.is_some() {
-            return (0..first.min(self.reads.len() - first)).map(|read| (read, Some(first + read))).collect();
-        }
-        if let Keying::PairedRecords(_) = origin.keying {
+            let pairs = first.min(self.reads.len() - first);
+            self.units.extend((0..pairs).map(|read| (read, Some(first + read))));
+        } else if let Keying::PairedRecords(_) = origin.keying {
             if first % 2 == 1 && self.flaw.is_none() {
                 self.flaw = Some("it has no mate; are these pairs?".to_owned());
             }
-            return (0..first / 2).map(|pair| (2 * pair, Some(2 * pair + 1))).collect();
+            self.units.extend((0..first / 2).map(|pair| (2 * pair, Some(2 * pair + 1))));
+        } else {
+            self.units.extend((0..first).map(|read| (read, None)));
         }
-        (0..first).map(|read| (read, None)).collect()
     }
 
-    fn add(&mut self, text: &[u8], offset: usize, keying: Keying, filter: &Filter, rule: Rule) {
+    /// Adds the records of a part of the block.
+    fn add(&mut self, block: &[u8], begin: usize, end: usize, keying: Keying) {
         let (Keying::Records(Some(style)) | Keying::PairedRecords(Some(style))) = keying else { return };
-        let Self { reads, words, hashes, joined, .. } = self;
-        let flaw = records::each(style, text, |record| {
-            let sequence = record.sequence(text, joined);
-            let letters = sequence.len();
-            let words_end = if rule.k <= MOST_PACKED {
-                words.add(sequence, rule, false, false);
-                words.len()
-            } else {
-                kmers::each(sequence, rule.k, filter.hasher(), |hash, _| hashes.push(hash));
-                hashes.len()
-            };
-            reads.push(Read { record: record.moved(offset), letters, words_end });
+        let Self { reads, joined, .. } = self;
+        let flaw = records::each(style, &block[begin..end], |record| {
+            let record = record.moved(begin);
+            reads.push(Read { record, sequence: record.place(block, joined) });
         });
         self.flaw = self.flaw.take().or(flaw);
     }
 
-    /// Returns the number of words.
-    fn asked(&self) -> usize {
-        self.words.len() + self.hashes.len()
+    /// Asks which units match.
+    pub(crate) fn ask(&mut self, block: &[u8], question: &Question<'_>) {
+        let Self { reads, joined, units, asking, answers, .. } = self;
+        asking.ask(question, units, &Sequences { block, joined, reads }, answers);
+        self.tally.words = answers.iter().map(|answer| answer.words).sum();
     }
 
-    /// Looks all words up.
-    pub(crate) fn look_up(&mut self, filter: &Filter) {
-        self.found.resize(self.asked(), false);
-        if self.hashes.is_empty() {
-            filter.contains_slice_into(self.words.get(), &mut self.found);
-        } else {
-            filter.contains_slice_into(&self.hashes, &mut self.found);
-        }
-    }
-
-    /// Looks the labels of all words up.
-    pub(crate) fn look_up_labels(&mut self, filter: &Filter) {
-        self.labels.resize(self.asked(), 0);
-        let looked = if self.hashes.is_empty() {
-            filter.union_slice_into(self.words.get(), &mut self.labels)
-        } else {
-            filter.union_slice_into(&self.hashes, &mut self.labels)
-        };
-        looked.expect("a filter with labels has values");
-    }
-
-    fn range(&self, read: usize) -> std::ops::Range<usize> {
-        let begin = read.checked_sub(1).map_or(0, |before| self.reads[before].words_end);
-        begin..self.reads[read].words_end
-    }
-
-    /// Returns how many words a read or pair has, and how many of them were found.
-    pub(crate) fn matches(&self, (first, second): Unit) -> (u64, u64) {
-        let count = |read| {
-            let found = &self.found[self.range(read)];
-            // Few enough at a time that their sum is a byte, which is summed in vectors.
-            let few = |few: &[bool]| u64::from(few.iter().map(|found| u8::from(*found)).sum::<u8>());
-            (found.len() as u64, found.chunks(255).map(few).sum::<u64>())
-        };
-        let (words, found) = count(first);
-        second.map_or((words, found), |read| {
-            let (more, more_found) = count(read);
-            (words + more, found + more_found)
-        })
-    }
-
-    /// Returns the labels of the words of a read or pair.
-    pub(crate) fn labels(&self, (first, second): Unit) -> impl Iterator<Item = u16> {
-        let of = |read| self.labels[self.range(read)].iter().copied();
-        of(first).chain(second.into_iter().flat_map(of))
+    /// Calls `act` with the labels of the words of each unit.
+    pub(crate) fn each_labels(&mut self, block: &[u8], filter: &Filter, rule: Rule, act: impl FnMut(&[u16])) {
+        let Self { reads, joined, units, labelling, .. } = self;
+        self.tally.words = labelling.each(units, &Sequences { block, joined, reads }, filter, rule, act);
     }
 
     /// Prepares empty output for so many files.
@@ -192,7 +160,7 @@ impl ReadBlock {
     pub(crate) fn keep(&mut self, (first, second): Unit) {
         for read in [Some(first), second].into_iter().flatten() {
             self.tally.records_kept += 1;
-            self.tally.letters_kept += self.reads[read].letters as u64;
+            self.tally.letters_kept += self.reads[read].sequence.len() as u64;
         }
     }
 

@@ -2,13 +2,16 @@
 //!
 //! ```text
 //!   input/records.rs   blocks of whole records          input/pairs.rs   of two inputs side by side
-//!   block.rs           records, words, answers          threshold.rs     how many must be found
-//!                                                       classes.rs       where a read comes from
+//!   block.rs           records and what becomes of them
+//!   asking.rs          how many words are found         threshold.rs     how many must be found
+//!   labelling.rs       labels of words                  classes.rs       where a read comes from
 //!   outputs.rs         records in the order of the input, compressed by the threads that have them
 //! ```
 
+pub(crate) mod asking;
 pub(crate) mod block;
 pub(crate) mod classes;
+mod labelling;
 pub(crate) mod outputs;
 pub(crate) mod threshold;
 
@@ -149,7 +152,7 @@ impl<'a> Job<'a> {
             .data("records_read", tally.records)
             .data("letters_read", tally.letters)
             .data("records_without_words", tally.wordless)
-            .data("words_asked", tally.words)
+            .data("words", tally.words)
             .data("predicted_rate", self.filter.stats().predicted_rate);
         report
     }
