@@ -3,11 +3,11 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use crate::width;
+use crate::{progress, width};
 
 /// Writes a line to standard error, if possible.
 pub(crate) fn say(text: impl Display) {
-    let _ = writeln!(io::stderr(), "{text}");
+    progress::without_bar(|| drop(writeln!(io::stderr(), "{text}")));
 }
 
 /// Writes a message of the program to standard error: an error, a warning or a note. On a terminal it is wrapped

@@ -232,3 +232,28 @@ fn manual_pages_that_are_named_are_there() {
     }
     assert!(named >= 12, "the page of the program names the others");
 }
+
+/// On a terminal, which `script` makes.
+#[test]
+#[cfg(target_os = "linux")]
+fn messages_do_not_run_into_the_progress_bar() {
+    let scene = Scene::new("bar");
+    scene.write("d.jsonl", "{\"text\": \"owl\"}\n".repeat(1000) + "no object\n");
+    let program = env!("CARGO_BIN_EXE_malkoha");
+    let command = format!("stty cols 80; {program} dedup --jsonl text --bad keep d.jsonl > out.jsonl");
+    let output = std::process::Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .current_dir(scene.folder())
+        .env_remove("COLUMNS")
+        .output();
+    let Ok(output) = output else {
+        println!("skipped: there is no script here");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (before, _) = said.split_once("malkoha: d.jsonl:1001: not a JSON object").expect("the note");
+    assert!(before.contains("reading ["), "there is a bar: {said:?}");
+    // The bar was wiped out, or the note has a line of its own.
+    let line = before.rsplit(['\r', '\n']).next().unwrap();
+    assert!(line.ends_with("\x1b[2K") || line.is_empty(), "{said:?}");
+}
