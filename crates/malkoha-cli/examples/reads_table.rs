@@ -346,6 +346,8 @@ fn throughput(program: &Path, folder: &Path, filters: [&str; 2], reads: &str) ->
         ] {
             let mut all = args.clone();
             all.extend(["-j", &threads]);
+            // Its space is given back before, and not by the program that replaces it.
+            let _ = std::fs::remove_file(out);
             // From outside, because some have no report.
             let begun = Instant::now();
             let output = Command::new(program).args(&all).output()?;
@@ -512,7 +514,7 @@ fn classify_speed(program: &Path, filter: &str, reads: &str) -> Result<()> {
     let mut rates = vec![Vec::new(); jobs.len()];
     for _ in 0..TURNS {
         for ((command, threads), rates) in jobs.iter().zip(&mut rates) {
-            let count: &[&str] = if *command == "reads" { &["-c"] } else { &[] };
+            let count: &[&str] = if *command == "reads" { &["-c", "--totals"] } else { &[] };
             let (report, _) =
                 run(program, &[&[*command, "--json", "-j", threads, filter, reads], count].concat())?;
             rates.push(report["gbp_per_minute"].as_f64().ok_or("no speed")?);

@@ -103,7 +103,7 @@ fn words_in_words(job: &Job<'_>, tally: &Tally, totals: bool) -> String {
         let found = tally.words_found;
         format!("{all}, {} found ({:.2} %)", grouped(found), share(found, tally.words))
     } else {
-        format!("{all}, each record asked until it was decided")
+        all
     }
 }
 

@@ -81,6 +81,25 @@ impl Words {
         &self.buffer[..self.len]
     }
 
+    /// Adds all words of a sequence that has no letters but ACGT.
+    ///
+    /// # Panics
+    ///
+    /// If words are longer than 31 letters.
+    pub(crate) fn add_run(&mut self, run: &[u8], k: u32) {
+        assert!((1..=MOST_PACKED).contains(&k), "words are numbers");
+        self.reserve(run.len());
+        self.len += roll(run, k, &mut self.buffer[self.len..], |word| word);
+    }
+
+    /// Makes room for so many more words.
+    fn reserve(&mut self, words: usize) {
+        let needed = self.len + words;
+        if self.buffer.len() < needed {
+            self.buffer.resize(needed.next_power_of_two(), 0);
+        }
+    }
+
     /// Adds the words of a sequence of one line. If it is `continued`, the sequence began before, and the block before
     /// ended with the overlap that this one begins with; if it is `cut`, it goes on after this block.
     ///
@@ -89,10 +108,7 @@ impl Words {
     /// If words are longer than 31 letters.
     pub(crate) fn add(&mut self, sequence: &[u8], rule: Rule, continued: bool, cut: bool) {
         assert!((1..=MOST_PACKED).contains(&rule.k), "words are numbers");
-        let needed = self.len + sequence.len();
-        if self.buffer.len() < needed {
-            self.buffer.resize(needed.next_power_of_two(), 0);
-        }
+        self.reserve(sequence.len());
         let mut rest = sequence;
         let mut first = true;
         loop {
@@ -145,14 +161,48 @@ pub(crate) fn count(sequence: &[u8], k: u32) -> usize {
     }
 }
 
+/// Returns the values of eight letters, the first in the lowest two bits.
+#[inline(always)]
+fn values(letters: u64) -> u64 {
+    // These bits of A, C, G and T in either case are 0, 1, 2 and 3.
+    let pairs = (letters >> 1 ^ letters >> 2) & 0x0303_0303_0303_0303;
+    let fours = (pairs | pairs >> 6) & 0x000F_000F_000F_000F;
+    let eights = (fours | fours >> 12) & 0x0000_00FF_0000_00FF;
+    (eights | eights >> 24) & 0xFFFF
+}
+
+/// Returns values of two bits in the opposite order.
+#[inline(always)]
+fn reversed(values: u64) -> u64 {
+    const FOURS: u64 = 0x0F0F_0F0F_0F0F_0F0F;
+    const TWOS: u64 = 0x3333_3333_3333_3333;
+    let bytes = values.swap_bytes();
+    let fours = (bytes & FOURS) << 4 | bytes >> 4 & FOURS;
+    (fours & TWOS) << 2 | fours >> 2 & TWOS
+}
+
 /// The last 32 letters of a strand and of the other one; shorter words are at the lower and at the upper end.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Strands {
     forward: u64,
     reverse: u64,
 }
 
 impl Strands {
+    /// Returns the strands after some letters, eight of which are taken at a time.
+    #[inline(always)]
+    fn after(letters: &[u8]) -> Self {
+        let (eights, rest) = letters.as_chunks();
+        let mut reverse = 0;
+        for eight in eights {
+            reverse = reverse >> 16 | !values(u64::from_le_bytes(*eight)) << 48;
+        }
+        for letter in rest {
+            reverse = reverse >> 2 | COMPLEMENTS[usize::from(*letter)];
+        }
+        Self { forward: reversed(!reverse), reverse }
+    }
+
     #[inline(always)]
     fn next(&mut self, letter: u8) {
         debug_assert!(CODES[usize::from(letter)] < OTHER, "a letter of a run");
@@ -172,10 +222,7 @@ impl Strands {
 #[inline(always)]
 fn roll(run: &[u8], k: u32, words: &mut [u64], of: impl Fn(u64) -> u64) -> usize {
     let Some((head, tail)) = run.split_at_checked(k as usize - 1) else { return 0 };
-    let mut strands = Strands::default();
-    for letter in head {
-        strands.next(*letter);
-    }
+    let mut strands = Strands::after(head);
     for (word, letter) in words.iter_mut().zip(tail) {
         strands.next(*letter);
         *word = of(strands.word(u64::BITS - 2 * k));

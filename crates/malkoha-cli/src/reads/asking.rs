@@ -59,6 +59,8 @@ struct Open {
     at: Option<(usize, usize)>,
     /// Its words, if they were counted beforehand.
     words: u64,
+    /// Whether it is known to have no letters but ACGT.
+    is_pure: bool,
     asked: u64,
     found: u64,
 }
@@ -88,8 +90,9 @@ impl Asking {
         answers.resize(units.len(), Answer::default());
         self.open.clear();
         for (number, unit) in units.iter().enumerate() {
-            let words = if question.is_early() { count(question.rule.k, *unit, sequences) } else { 0 };
-            let open = Open { number, at: Some((unit.0, 0)), words, asked: 0, found: 0 };
+            let (words, is_pure) =
+                if question.is_early() { count(question.rule.k, *unit, sequences) } else { (0, false) };
+            let open = Open { number, at: Some((unit.0, 0)), words, is_pure, asked: 0, found: 0 };
             match open.answer(question) {
                 // It has too few words.
                 Some(answer) => answers[number] = answer,
@@ -141,7 +144,9 @@ impl Asking {
                 let sequence = &sequences.get(read)[from..];
                 let part = question.in_parts().then(|| open.wanted(question) + rule.k as usize - 1);
                 let letters = part.unwrap_or(sequence.len()).min(sequence.len());
-                if rule.k <= MOST_PACKED {
+                if open.is_pure {
+                    words.add_run(&sequence[..letters], rule.k);
+                } else if rule.k <= MOST_PACKED {
                     words.add(&sequence[..letters], rule, false, false);
                 } else {
                     kmers::each(sequence, rule.k, question.filter.hasher(), |hash, _| hashes.push(hash));
@@ -194,10 +199,18 @@ impl Open {
     }
 }
 
-/// Returns how many words a read or pair has.
-fn count(k: u32, (first, second): Unit, sequences: &Sequences<'_>) -> u64 {
-    let of = |read| words::count(sequences.get(read), k) as u64;
-    of(first) + second.map_or(0, of)
+/// Returns how many words a read or pair has, and whether every place of it has one: then it has no other letters.
+fn count(k: u32, (first, second): Unit, sequences: &Sequences<'_>) -> (u64, bool) {
+    let of = |read| {
+        let sequence = sequences.get(read);
+        let words = words::count(sequence, k);
+        (words as u64, words > 0 && words + k as usize == sequence.len() + 1)
+    };
+    let (words, is_pure) = of(first);
+    second.map_or((words, is_pure), |second| {
+        let (more, is_too) = of(second);
+        (words + more, is_pure && is_too)
+    })
 }
 
 fn count_found(found: &[bool]) -> u64 {
