@@ -122,7 +122,7 @@ fn bad_lines_are_fatal_kept_or_dropped_and_named() {
     assert_eq!(kept, [lines[..5].join(&b'\n'), vec![b'\n']].concat());
     for words in [
         "in.jsonl:2: not UTF-8 from byte 10 on; kept",
-        "in.jsonl:3: not a JSON object: EOF while parsing an object at byte 13; kept",
+        "in.jsonl:3: not a JSON object: it ends at byte 13 and is not complete; kept",
         "in.jsonl:4: there is no field text; kept",
         "in.jsonl:5: the field text is not a string; kept",
         "4 kept: 1 not UTF-8, 1 broken JSON, 1 without the field, 1 with a field that is not a string",

@@ -1,6 +1,6 @@
 //! `malkoha add`: adds keys to a filter, in place.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::cli::AddArgs;
 use crate::cmd::{Outcome, threads};
@@ -23,9 +23,7 @@ pub(crate) fn run(args: &AddArgs) -> Result<Outcome> {
     let tally = fill(&mut changing.filter, source, threads(input.threads), storing).map_err(|error| {
         let path = args.filter.display();
         if is_full(&error) {
-            error.context(format!(
-                "{path} has no room for all of these keys and is unchanged; build a larger filter"
-            ))
+            anyhow!("{path} has no room for all of these keys and is unchanged; build a larger filter")
         } else {
             error
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use malkoha::{Filter, KeyFormat, KeyHash, KeyHasher, Kind, Spec};
 
 use crate::cli::{BuildArgs, Label};
@@ -146,7 +146,7 @@ impl Build<'_> {
                     "there are more {different} than --keys {keys} has room for; give a larger number, or \
                      leave it out"
                 );
-                error.context(more)
+                anyhow!(more)
             } else {
                 error
             }
@@ -176,9 +176,7 @@ impl Build<'_> {
         let keys = self.with_source("counting", |source| self.count(source))?;
         self.fill(self.spec(keys.max(1)).build()?).map_err(|error| {
             if is_full(&error) {
-                error.context(
-                    "some keys occur more often than copies fit; leave out --copies, or give each once",
-                )
+                anyhow!("some keys occur more often than copies fit; leave out --copies, or give each once",)
             } else {
                 error
             }

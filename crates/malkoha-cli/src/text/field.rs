@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use serde_core::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 /// The names that lead to a field, from the outermost object inwards.
@@ -46,8 +47,11 @@ impl fmt::Display for Field {
 pub(crate) enum Flaw {
     /// Bytes that are not UTF-8, the first at this position.
     Encoding(usize),
-    /// Not a JSON object, and why.
-    Json(String),
+    /// Broken JSON, or incomplete, at this position from 1 on.
+    Broken(usize),
+    Incomplete(usize),
+    /// JSON, but not an object.
+    NoObject,
     /// No such field.
     Absent,
     /// The field is not a string.
@@ -55,11 +59,21 @@ pub(crate) enum Flaw {
 }
 
 impl Flaw {
+    /// Returns the flaw of a line that has the value with this flaw behind so many bytes.
+    fn behind(self, bytes: usize) -> Self {
+        match self {
+            Self::Broken(at) => Self::Broken(bytes + at),
+            other => other,
+        }
+    }
+
     /// Describes the flaw of a line in which this field was looked for.
     pub(super) fn in_words(&self, field: &Field) -> String {
         match self {
             Self::Encoding(at) => format!("not UTF-8 from byte {} on", at + 1),
-            Self::Json(why) => format!("not a JSON object: {why}"),
+            Self::Broken(at) => format!("not a JSON object: broken at byte {at}"),
+            Self::Incomplete(at) => format!("not a JSON object: it ends at byte {at} and is not complete"),
+            Self::NoObject => "JSON, but not an object".to_owned(),
             Self::Absent => format!("there is no field {field}"),
             Self::NotText => format!("the field {field} is not a string"),
         }
@@ -93,10 +107,14 @@ impl Field {
             if !value.starts_with('{') {
                 return Err(Flaw::Absent);
             }
-            value = Members::of(value, name, None)?.wanted.ok_or(Flaw::Absent)?;
+            let begin = place(line, value).start;
+            let found = Members::of(value, name, None).map_err(|flaw| flaw.behind(begin))?;
+            value = found.wanted.ok_or(Flaw::Absent)?;
         }
         let note = found.note.map(|value| place(line, value));
-        Ok(Located { text: text(value)?, value: place(line, value), note })
+        let at = place(line, value);
+        let text = text(value).map_err(|flaw| flaw.behind(at.start))?;
+        Ok(Located { text, value: at, note })
     }
 }
 
@@ -115,11 +133,13 @@ fn place(line: &str, part: &str) -> Range<usize> {
     begin..begin + part.len()
 }
 
-/// Describes broken JSON by the position in its line.
+/// Describes broken JSON.
 fn broken(error: &serde_json::Error) -> Flaw {
-    let text = error.to_string();
-    let what = text.split(" at line ").next().unwrap_or_default();
-    Flaw::Json(format!("{what} at byte {}", error.column()))
+    match error.classify() {
+        Category::Eof => Flaw::Incomplete(error.column()),
+        Category::Data => Flaw::NoObject,
+        Category::Syntax | Category::Io => Flaw::Broken(error.column()),
+    }
 }
 
 /// Values of two members of an object, as they are written.
@@ -228,17 +248,17 @@ mod tests {
             Err(flaw) => flaw.in_words(&Field(vec!["a".to_owned()])),
             Ok(found) => panic!("{line}: {found:?}"),
         };
-        assert_eq!(why(r#"{"a":"b""#), "not a JSON object: EOF while parsing an object at byte 8");
-        assert_eq!(why(r#"{"a":"b"} x"#), "not a JSON object: trailing characters at byte 11");
-        assert!(why("[1]").contains("invalid type: sequence, expected an object"), "{}", why("[1]"));
-        assert!(why(r#"{"a":"\ud800"}"#).starts_with("not a JSON object"), "half a character");
-        assert!(why(r#"{"b":tru}"#).starts_with("not a JSON object"), "also in other fields");
+        assert_eq!(why(r#"{"a":"b""#), "not a JSON object: it ends at byte 8 and is not complete");
+        assert_eq!(why(r#"{"a":"b"} x"#), "not a JSON object: broken at byte 11");
+        assert_eq!(why("[1]"), "JSON, but not an object");
+        assert_eq!(why(r#"{"a":"\ud800"}"#), "not a JSON object: broken at byte 13", "half a character");
+        assert!(why(r#"{"b":tru}"#).starts_with("not a JSON object: broken"), "also in other fields");
         assert_eq!(why("{}"), "there is no field a");
         assert_eq!(why(r#"{"a":["b"]}"#), "the field a is not a string");
         let flaw = "a".parse::<Field>().unwrap().locate(b"{\"a\":\"\xFF\"}", None);
         assert_eq!(flaw, Err(Flaw::Encoding(6)));
         let deep = format!(r#"{{"a":{}"#, "[".repeat(100_000));
-        assert!(matches!(locate("a", &deep), Err(Flaw::Json(_))), "no stack overflows");
+        assert!(matches!(locate("a", &deep), Err(Flaw::Broken(_))), "no stack overflows");
     }
 
     #[test]

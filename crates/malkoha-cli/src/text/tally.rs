@@ -56,7 +56,7 @@ const FLAWS: [(&str, &str); 4] = [
 fn number(flaw: &Flaw) -> usize {
     match flaw {
         Flaw::Encoding(_) => 0,
-        Flaw::Json(_) => 1,
+        Flaw::Broken(_) | Flaw::Incomplete(_) | Flaw::NoObject => 1,
         Flaw::Absent => 2,
         Flaw::NotText => 3,
     }
