@@ -6,6 +6,7 @@
     scripts/module bench growth             latencies while a filter grows from 1,000 to 10 million items
     scripts/module bench beside             how long others wait while a large filter is merged, exported, compacted
     scripts/module bench replica            how long clients of a replica wait while it repeats a large merge
+    scripts/module bench windows            how long the turn of a large window takes
     scripts/module bench memory             memory beside SET of the same items
     scripts/module bench large [ROW ...]    filters of 10^8 items: memory, save and load; only rows that begin so
 
@@ -119,6 +120,21 @@ def batches(name, program):
             "CF.MEXISTS, RedisBloom's layout": ["CF.MEXISTS", "cuckoo", *many],
         }, 5_000)
         rows = [[command, f"{rate / 1000:.2f}", f"{rate / results['nothing']:.2f}"] for command, rate in results.items()]
+        # Nearly all of these are new, and there is room for them.
+        room = 2 * (ROUNDS + 1) * 2_000_000
+        call = server.client()
+        call("CF.RESERVE", "cuckoo of room", room)
+        call("BF.RESERVE", "bloom of room", 0.01, room, "NONSCALING")
+        results = compare(server, ["-r", str(1000 * ITEMS), "-c", "4"], {
+            "nothing": ["NOOP.MEXISTS", "engine", *many],
+            "CF.INSERT": ["CF.INSERT", "cuckoo of room", "ITEMS", *many],
+            "CF.INSERTNX": ["CF.INSERTNX", "cuckoo of room", "ITEMS", *many],
+            "BF.MADD": ["BF.MADD", "bloom of room", *many],
+            "BF.MEXISTS": ["BF.MEXISTS", "bloom of room", *many],
+        }, 2_000)
+        for command, rate in list(results.items())[1:]:
+            label = f"{command}, RedisBloom's layout of {room // 1_000_000} million items"
+            rows.append([label, f"{rate / 1000:.2f}", f"{rate / results['nothing']:.2f}"])
         table(f"{name}: commands of 1,000 items, million items per second", ["command", "million/s", "ratio"], rows)
     finally:
         server.remove()
@@ -214,6 +230,32 @@ def replica(name, program):
         server.remove()
 
 
+def windows(name, program):
+    """How long a window of seconds takes to forget a quarter, and all after a pause: medians of five windows."""
+    rows = []
+    for keys in (1_000_000, 10_000_000, 100_000_000):
+        server = Server(program)
+        try:
+            call, turns, pauses = server.client(), [], []
+            for _ in range(ROUNDS):
+                call("MK.RESERVE", "w", 0.001, "CAPACITY", keys, "WINDOW", "SECONDS", 400)
+                now = int(time.time()) + 10
+                for turn in range(5):
+                    # So many that every page of the generation is written to.
+                    for begin in range(0, min(keys // 4, 200_000), 10_000):
+                        call("MK.ADD", "w", *range(turn * keys + begin, turn * keys + begin + 10_000))
+                    now += 100
+                    turns.append(timed(lambda: call("MK.ADVANCE", "w", now)))
+                pauses.append(timed(lambda: call("MK.ADVANCE", "w", now + 1000)))
+                size = call("MEMORY", "USAGE", "w")
+                call("DEL", "w")
+            rows.append([f"{keys:,}", f"{size / 1e6:.0f}", f"{1000 * statistics.median(turns[-ROUNDS:]):.2f}",
+                         f"{1000 * statistics.median(pauses):.2f}"])
+        finally:
+            server.remove()
+    table(f"{name}: windows of seconds, milliseconds of a turn", ["keys", "MB", "a quarter, ms", "all, ms"], rows)
+
+
 def used(server):
     text = server.client()("INFO", "memory").decode()
     return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
@@ -293,7 +335,7 @@ def large(name, program):
 def main():
     chosen = sys.argv[1] if len(sys.argv) > 1 else "small"
     parts = {"commands": commands, "batches": batches, "growth": growth, "beside": beside, "replica": replica,
-             "memory": memory, "large": large}
+             "windows": windows, "memory": memory, "large": large}
     small = ["commands", "batches"]
     for part in [chosen] if chosen in parts else small:
         for name, program in sorted(binaries().items()):

@@ -1,8 +1,8 @@
 //! A module whose commands do nothing: what a command costs before it does anything, for `scripts/module bench`. Loaded
-//! with the name of a command as its argument, it takes that name, so that tests can see what happens then.
+//! with the name of a command or a type as its argument, it takes that name, so that tests can see what happens then.
 #![expect(unsafe_code, reason = "the server's interface")]
 
-use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 
 type Context = *mut c_void;
 type Strings = *mut *mut c_void;
@@ -13,6 +13,7 @@ struct Api {
     set_attributes: unsafe extern "C" fn(Context, *const c_char, c_int, c_int),
     create_command:
         unsafe extern "C" fn(Context, *const c_char, Command, *const c_char, c_int, c_int, c_int) -> c_int,
+    create_type: unsafe extern "C" fn(Context, *const c_char, c_int, *mut [usize; 7]) -> *mut c_void,
     string: unsafe extern "C" fn(*mut c_void, *mut usize) -> *const c_char,
     array: unsafe extern "C" fn(Context, c_long) -> c_int,
     bool: unsafe extern "C" fn(Context, c_int) -> c_int,
@@ -63,6 +64,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(context: Context, strings: Strings, 
     let looked_up = Api {
         set_attributes: look_up!(c"RedisModule_SetModuleAttribs"),
         create_command: look_up!(c"RedisModule_CreateCommand"),
+        create_type: look_up!(c"RedisModule_CreateDataType"),
         string: look_up!(c"RedisModule_StringPtrLen"),
         array: look_up!(c"RedisModule_ReplyWithArray"),
         bool: look_up!(c"RedisModule_ReplyWithBool"),
@@ -76,6 +78,15 @@ pub unsafe extern "C" fn RedisModule_OnLoad(context: Context, strings: Strings, 
         let string = unsafe { *strings };
         // SAFETY: the string is valid, ends in zero and stays until this function returns.
         name = unsafe { (api.string)(string, core::ptr::null_mut()) };
+        // SAFETY: as above.
+        let is_type = !unsafe { CStr::from_ptr(name) }.to_bytes().contains(&b'.');
+        if is_type {
+            // The first version of the methods of a type: that number, and no function.
+            let mut methods = [1, 0, 0, 0, 0, 0, 0];
+            // SAFETY: the context is valid, and the server copies the methods.
+            let made = unsafe { (api.create_type)(context, name, 0, &raw mut methods) };
+            return c_int::from(made.is_null());
+        }
     }
     // SAFETY: the context is valid and texts end in zero.
     unsafe { (api.create_command)(context, name, answer_no, c"readonly fast".as_ptr(), 1, 1, 1) }

@@ -83,8 +83,14 @@ def test_a_second_copy_is_refused(start, tmp_path):
     ("CF.ADD", [], "the command CF.ADD exists already; load with `only`"),
     ("CF.ADD", ["only", "bf", "only", "mk"], None),
     ("BF.INFO", ["only", "bf"], "the command BF.INFO exists already; load with `only`"),
+    ("MBbloomCF", [], "the type MBbloomCF is already registered by another module; load with `only`"),
+    ("MBbloomCF", ["only", "bf", "only", "mk"], None),
+    ("MBbloom--", ["only", "bf"], "the type MBbloom-- is already registered by another module; load with `only`"),
+    ("MBbloom--", ["only", "cf", "only", "mk"], None),
+    ("mk-filter", ["only", "mk"], "the type mk-filter is already registered by another module; load with `only`"),
+    ("mk-filter", ["only", "bf"], None),
 ])
-def test_commands_that_are_taken(program, tmp_path, taken, arguments, reason):
+def test_commands_and_types_that_are_taken(program, tmp_path, taken, arguments, reason):
     other = pathlib.Path(MODULE).parent / "examples" / "libnoop.so"
     command = [program, "--port", str(free_port()), "--bind", "127.0.0.1", "--dir", str(tmp_path), "--save", "",
                "--loadmodule", str(other), taken, "--loadmodule", MODULE, *arguments]
@@ -109,7 +115,8 @@ def test_a_panic_is_an_error(start):
     call("MK.ADD", "f", "x")
     before = call("DUMP", "f")
     for _ in range(3):
-        assert call("MK.PANIC", "f").startswith("ERR malkoha failed: this is a bug")
+        assert call("MK.PANIC", "f") == (
+            "ERR malkoha failed: this is a bug, please report it with the command and the server's log; the command was not replicated")
     assert call("DUMP", "f") == before and call("MK.ADD", "f", "y") == [1]
     assert server.log().count("asked to, with a filter of 1 items in hand") == 3
     assert server.log().count("panicked at src/commands/testing.rs") == 3

@@ -6,6 +6,7 @@ pub mod cf;
 pub mod mk;
 mod parse;
 mod stats;
+mod stored;
 #[cfg(feature = "testing")]
 mod testing;
 mod transfer;

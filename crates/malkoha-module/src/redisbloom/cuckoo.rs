@@ -62,11 +62,11 @@ const DISTANCE: u64 = 0x5bd1_e995;
 pub const MOST_TABLES: usize = u16::MAX as usize;
 
 /// A key as the filter sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Hashed {
-    tag: u8,
-    first: u64,
-    second: u64,
+    pub(super) tag: u8,
+    pub(super) first: u64,
+    pub(super) second: u64,
 }
 
 impl Hashed {
@@ -85,8 +85,9 @@ fn other(tag: u8, bucket: u64) -> u64 {
 }
 
 /// Where bucket number `bucket`, reduced to the buckets of this table, begins.
-fn begin(table: &[u8], bucket_size: usize, bucket: u64) -> usize {
-    let buckets = (table.len() / bucket_size) as u64;
+pub(super) fn begin(table: &[u8], bucket_size: usize, bucket: u64) -> usize {
+    // `table.len() / bucket_size`, which is a power of two: without a division, which takes longer than all the rest.
+    let buckets = 1u64 << (table.len().trailing_zeros() - bucket_size.trailing_zeros());
     #[expect(clippy::cast_possible_truncation, reason = "less than the length of the table")]
     let bucket = (bucket & (buckets - 1)) as usize;
     bucket * bucket_size
@@ -95,6 +96,13 @@ fn begin(table: &[u8], bucket_size: usize, bucket: u64) -> usize {
 fn bucket(table: &[u8], bucket_size: usize, number: u64) -> &[u8] {
     let begin = begin(table, bucket_size, number);
     &table[begin..begin + bucket_size]
+}
+
+/// Whether one of the two buckets of a key holds its tag.
+pub(super) fn holds(table: &[u8], bucket_size: usize, key: Hashed) -> bool {
+    #[expect(clippy::needless_bitwise_bool, reason = "which slot holds the tag cannot be predicted")]
+    let holds = |bucket: &[u8]| bucket.iter().fold(false, |holds, slot| holds | (*slot == key.tag));
+    holds(bucket(table, bucket_size, key.first)) | holds(bucket(table, bucket_size, key.second))
 }
 
 /// The first slot of a bucket that holds `tag`.
@@ -142,7 +150,7 @@ impl Cuckoo {
         Ok(())
     }
 
-    fn bucket_size(&self) -> usize {
+    pub(super) fn bucket_size(&self) -> usize {
         self.shape.bucket_size.into()
     }
 
@@ -196,12 +204,19 @@ impl Cuckoo {
     /// Whether the filter may hold a key.
     #[must_use]
     pub fn contains(&self, key: Hashed) -> bool {
-        let size = self.bucket_size();
-        #[expect(clippy::needless_bitwise_bool, reason = "which slot holds the tag cannot be predicted")]
-        let holds = |bucket: &[u8]| bucket.iter().fold(false, |holds, slot| holds | (*slot == key.tag));
-        let in_table =
-            |table: &[u8]| holds(bucket(table, size, key.first)) | holds(bucket(table, size, key.second));
-        self.tables.iter().any(|table| in_table(table))
+        // The usual sizes are known when this is compiled, so that buckets are compared at once.
+        match self.bucket_size() {
+            1 => self.search::<1>(key),
+            2 => self.search::<2>(key),
+            4 => self.search::<4>(key),
+            _ => self.search::<0>(key),
+        }
+    }
+
+    /// For buckets of `SIZE` slots; 0: of any number.
+    fn search<const SIZE: usize>(&self, key: Hashed) -> bool {
+        let size = if SIZE == 0 { self.bucket_size() } else { SIZE };
+        self.tables.iter().any(|table| holds(table, size, key))
     }
 
     /// How many stored tags look like this key.

@@ -5,8 +5,10 @@ pub mod bloom;
 pub mod bloom_dump;
 pub mod cuckoo;
 pub mod cuckoo_dump;
+mod cuckoo_rows;
 mod fields;
 pub mod murmur;
+mod rows;
 
 /// The most bytes of one chunk of a dump: as many as the server copies and sends in a millisecond or two. RedisBloom
 /// sends up to 16 MiB, and both load chunks of any size.

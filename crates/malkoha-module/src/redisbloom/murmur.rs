@@ -15,9 +15,12 @@ pub fn hash(bytes: &[u8], seed: u64) -> u64 {
         state = (state ^ mix(u64::from_le_bytes(*word))).wrapping_mul(MULTIPLIER);
     }
     if !rest.is_empty() {
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        state = (state ^ u64::from_le_bytes(last)).wrapping_mul(MULTIPLIER);
+        let last = match bytes.last_chunk() {
+            // The bytes before are shifted out: quicker than to copy a few.
+            Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * rest.len()),
+            None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        };
+        state = (state ^ last).wrapping_mul(MULTIPLIER);
     }
     state = (state ^ (state >> 47)).wrapping_mul(MULTIPLIER);
     state ^ (state >> 47)

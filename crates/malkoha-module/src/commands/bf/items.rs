@@ -2,9 +2,8 @@
 
 use super::reserve::{self, Wish};
 use super::{KEY, NOT_FOUND};
+use crate::commands::stored::{Outcome, Telling, tell};
 use crate::metrics;
-use crate::redisbloom::Refused;
-use crate::redisbloom::bloom::Hashed;
 use crate::server::{Arguments, Call, Refusal, Reply};
 use crate::values::bloom::BloomValue;
 
@@ -15,69 +14,47 @@ fn store(
     arguments: &Arguments<'_>,
     wish: Option<&Wish>,
     items: &Arguments<'_>,
-) -> Result<Vec<Result<bool, Refusal>>, Refusal> {
+) -> Result<Vec<Outcome>, Refusal> {
     let mut key = call.write(arguments, KEY)?;
     let created = if key.is_missing() { Some(wish.ok_or(NOT_FOUND)?) } else { None };
     if let Some(wish) = created {
         wish.put(&mut key)?;
     }
     let filter = key.value_mut::<BloomValue>().ok_or(Refusal::WRONG_TYPE)?;
-    let mut outcomes = Vec::with_capacity(items.len());
-    for item in items.iter() {
-        let outcome = filter.insert(Hashed::of(item)).map_err(|refused| match refused {
-            Refused::Full => Refusal::of("ERR non scaling filter is full"),
-            Refused::Memory | Refused::TooLarge => Refusal::of("ERR Insufficient memory"),
-        });
-        let refused = outcome.is_err();
-        outcomes.push(outcome);
-        if refused {
-            break;
-        }
-    }
+    let outcomes: Vec<Outcome> = filter.insert_each(items.iter()).into_iter().map(Outcome::from).collect();
     drop(key);
     if let Some(wish) = created {
         wish.replicate(call, arguments);
         call.notify(c"bloom.reserve", arguments, KEY);
     }
-    replicate(call, arguments, items, &outcomes);
+    let telling = Telling { command: c"BF.MADD", words: &[], event: c"bloom.add" };
+    tell(call, arguments, items, &outcomes, &telling);
     Ok(outcomes)
 }
 
-fn replicate(
-    call: &Call,
-    arguments: &Arguments<'_>,
-    items: &Arguments<'_>,
-    outcomes: &[Result<bool, Refusal>],
-) {
-    let stored = outcomes.iter().filter(|outcome| **outcome == Ok(true)).count();
-    let refused = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-    metrics::STORED.add(stored);
-    metrics::REFUSED.add(refused);
-    if stored == 0 {
-        return;
+fn answer(outcome: Outcome) -> Result<bool, Refusal> {
+    match outcome {
+        Outcome::Stored => Ok(true),
+        Outcome::Seen => Ok(false),
+        Outcome::Full => Err(Refusal::of("ERR non scaling filter is full")),
+        Outcome::Memory => Err(Refusal::of("ERR Insufficient memory")),
     }
-    if refused == 0 {
-        call.replicate();
-    } else {
-        // What had no room here must not be stored there, where there may be more memory.
-        let kept = items.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Ok(true));
-        let all: Vec<&[u8]> = std::iter::once(arguments.get(KEY)).chain(kept.map(|(item, _)| item)).collect();
-        call.replicate_as(c"BF.MADD", &all);
-    }
-    call.notify(c"bloom.add", arguments, KEY);
 }
 
 /// One answer for each item up to the first that was refused.
-fn answers(outcomes: Vec<Result<bool, Refusal>>) -> Reply {
-    let answer = |outcome: Result<bool, Refusal>| outcome.map_or_else(Reply::Error, Reply::Bool);
-    Reply::Array(outcomes.into_iter().map(answer).collect())
+fn answers(outcomes: Vec<Outcome>) -> Reply {
+    if outcomes.iter().any(|outcome| outcome.is_refused()) {
+        let reply = |outcome| answer(outcome).map_or_else(Reply::Error, Reply::Bool);
+        return Reply::Array(outcomes.into_iter().map(reply).collect());
+    }
+    Reply::Bools(outcomes.into_iter().map(|outcome| outcome == Outcome::Stored).collect())
 }
 
 /// `BF.ADD key item`
 pub(super) fn add(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(3)?;
     let outcomes = store(call, &arguments, Some(&Wish::by_settings()), &arguments.from(2))?;
-    outcomes.into_iter().next().ok_or(Refusal::Arity)?.map(Reply::Bool)
+    answer(outcomes[0]).map(Reply::Bool)
 }
 
 /// `BF.MADD key item [item ...]`
@@ -137,7 +114,7 @@ fn look_up(call: &Call, arguments: &Arguments<'_>) -> Vec<bool> {
     metrics::LOOKED_UP.add(items.len());
     let key = call.read(arguments, KEY);
     match key.value::<BloomValue>() {
-        Some(filter) => items.iter().map(|item| filter.contains(Hashed::of(item))).collect(),
+        Some(filter) => filter.contains_each(items.iter()),
         None => vec![false; items.len()],
     }
 }

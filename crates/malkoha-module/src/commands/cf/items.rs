@@ -1,57 +1,29 @@
 //! Storing, looking up and removing items.
 
-use malkoha::{Full, Inserted};
-
 use super::reserve::{self, Wish};
 use super::{Found, FoundMut, KEY, NOT_FOUND, found, found_mut};
 use crate::commands::parse;
+use crate::commands::stored::{Outcome, Telling, tell};
 use crate::metrics;
-use crate::redisbloom::Refused;
-use crate::redisbloom::cuckoo::{Cuckoo, Hashed};
+use crate::redisbloom::cuckoo::Hashed;
 use crate::server::{Arguments, Call, KeyMut, Refusal, Reply, Value};
 use crate::settings::{CF_BUCKET_SIZE, CF_MAX_EXPANSIONS, MOST_CAPACITY};
 use crate::values::cuckoo::CuckooValue;
 use crate::values::engine::Which;
 
-/// What became of one item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Stored,
-    /// Found, and therefore not stored.
-    Seen,
-    /// There is no room, and the filter must not grow.
-    Full,
-    /// There is no memory.
-    Memory,
-}
-
 impl FoundMut<'_> {
     /// Stores items. If one cannot be a key of the filter, nothing is stored.
     fn insert(&mut self, items: &Arguments<'_>, which: Which) -> Result<Vec<Outcome>, Refusal> {
         match self {
-            Self::Cuckoo(filter) => Ok(items.iter().map(|item| insert_into(filter, item, which)).collect()),
+            Self::Cuckoo(filter) => {
+                let outcomes = filter.insert_each(items.iter(), which == Which::New);
+                Ok(outcomes.into_iter().map(Outcome::from).collect())
+            }
             Self::Engine(filter) => {
                 let keys = filter.hashes(items.iter())?;
-                let outcome = |inserted: Result<Inserted, Full>| match inserted {
-                    Ok(Inserted::Stored) => Outcome::Stored,
-                    Ok(Inserted::Seen) => Outcome::Seen,
-                    Err(Full) => Outcome::Full,
-                };
-                Ok(filter.insert(&keys, which)?.into_iter().map(outcome).collect())
+                Ok(filter.insert(&keys, which)?.into_iter().map(Outcome::from).collect())
             }
         }
-    }
-}
-
-fn insert_into(filter: &mut Cuckoo, item: &[u8], which: Which) -> Outcome {
-    let key = Hashed::of(item);
-    if which == Which::New && filter.contains(key) {
-        return Outcome::Seen;
-    }
-    match filter.insert(key) {
-        Ok(()) => Outcome::Stored,
-        Err(Refused::Full) => Outcome::Full,
-        Err(Refused::Memory | Refused::TooLarge) => Outcome::Memory,
     }
 }
 
@@ -92,35 +64,10 @@ fn store(
         reserve::replicate(call, arguments, wish);
         call.notify(c"cuckoo.reserve", arguments, KEY);
     }
-    replicate(call, arguments, items, &outcomes, which);
+    let command = if which == Which::All { c"CF.INSERT" } else { c"CF.INSERTNX" };
+    let telling = Telling { command, words: &[b"NOCREATE", b"ITEMS"], event: c"cuckoo.add" };
+    tell(call, arguments, items, &outcomes, &telling);
     Ok(outcomes)
-}
-
-fn replicate(
-    call: &Call,
-    arguments: &Arguments<'_>,
-    items: &Arguments<'_>,
-    outcomes: &[Outcome],
-    which: Which,
-) {
-    let stored = outcomes.iter().filter(|outcome| **outcome == Outcome::Stored).count();
-    let refused =
-        outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Full | Outcome::Memory)).count();
-    metrics::STORED.add(stored);
-    metrics::REFUSED.add(refused);
-    if stored == 0 {
-        return;
-    }
-    if refused == 0 {
-        call.replicate();
-    } else {
-        // What had no room here must not be stored there, where there may be more memory.
-        let mut all: Vec<&[u8]> = vec![arguments.get(KEY), b"NOCREATE", b"ITEMS"];
-        let kept = items.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Outcome::Stored);
-        all.extend(kept.map(|(item, _)| item));
-        call.replicate_as(if which == Which::All { c"CF.INSERT" } else { c"CF.INSERTNX" }, &all);
-    }
-    call.notify(c"cuckoo.add", arguments, KEY);
 }
 
 fn store_one(call: &mut Call, arguments: &Arguments<'_>, which: Which) -> Result<Reply, Refusal> {
@@ -214,9 +161,7 @@ fn look_up(call: &Call, arguments: &Arguments<'_>) -> Result<Vec<bool>, Refusal>
     metrics::LOOKED_UP.add(items.len());
     let key = call.read(arguments, KEY);
     match found(&key) {
-        Some(Found::Cuckoo(filter)) => {
-            Ok(items.iter().map(|item| filter.contains(Hashed::of(item))).collect())
-        }
+        Some(Found::Cuckoo(filter)) => Ok(filter.contains_each(items.iter())),
         Some(Found::Engine(filter)) => filter.contains(&filter.hashes(items.iter())?),
         None => Ok(vec![false; items.len()]),
     }

@@ -1,16 +1,13 @@
 //! Storing, looking up and removing items.
 
-use malkoha::{Full, Inserted};
-
 use super::{KEY, held, held_mut};
+use crate::commands::stored::{Outcome, Telling, tell};
 use crate::metrics;
 use crate::server::{Arguments, Call, KeyMut, Refusal, Reply};
 use crate::values::engine::{Body, EngineValue, Which};
 
 /// An item that had no room.
 pub(super) const FULL: Refusal = Refusal::of("ERR the filter is full");
-
-const STORED: Result<Inserted, Full> = Ok(Inserted::Stored);
 
 /// Tells a window of seconds the time, before items are stored; returns the time if replicas must be told too. A
 /// command that repeats what was done elsewhere brings the time with it.
@@ -32,37 +29,22 @@ fn store(call: &mut Call, arguments: &Arguments<'_>, which: Which) -> Result<Rep
     // Items that cannot be keys of this filter are refused before anything changes.
     let keys = held_mut(&mut key)?.hashes(arguments.from(2).iter())?;
     let time = tell_time(&mut key);
-    let outcomes = held_mut(&mut key)?.insert(&keys, which)?;
+    let inserted = held_mut(&mut key)?.insert(&keys, which)?;
+    let outcomes: Vec<Outcome> = inserted.into_iter().map(Outcome::from).collect();
     drop(key);
     if let Some(time) = time {
         call.replicate_as(c"MK.ADVANCE", &[arguments.get(KEY), time.to_string().as_bytes()]);
     }
-    let stored = outcomes.iter().filter(|outcome| **outcome == STORED).count();
-    let refused = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-    metrics::STORED.add(stored);
-    metrics::REFUSED.add(refused);
-    if stored > 0 {
-        replicate(call, arguments, &outcomes, which);
-        call.notify(c"malkoha.add", arguments, KEY);
+    let command = if which == Which::All { c"MK.ADD" } else { c"MK.ADDNX" };
+    let telling = Telling { command, words: &[], event: c"malkoha.add" };
+    tell(call, arguments, &arguments.from(2), &outcomes, &telling);
+    if outcomes.iter().any(|outcome| outcome.is_refused()) {
+        let answer = |outcome: Outcome| {
+            if outcome.is_refused() { Reply::Error(FULL) } else { Reply::Bool(outcome == Outcome::Stored) }
+        };
+        return Ok(Reply::Array(outcomes.into_iter().map(answer).collect()));
     }
-    if refused == 0 {
-        return Ok(Reply::Bools(outcomes.into_iter().map(|outcome| outcome == STORED).collect()));
-    }
-    let answer = |outcome: Result<_, _>| {
-        outcome.map_or(Reply::Error(FULL), |inserted| Reply::Bool(inserted == Inserted::Stored))
-    };
-    Ok(Reply::Array(outcomes.into_iter().map(answer).collect()))
-}
-
-/// Sends the command on, without items that had no room here: elsewhere there may be more memory.
-fn replicate(call: &Call, arguments: &Arguments<'_>, outcomes: &[Result<Inserted, Full>], which: Which) {
-    if outcomes.iter().all(Result::is_ok) {
-        call.replicate();
-        return;
-    }
-    let kept = arguments.from(2).iter().zip(outcomes).filter(|(_, outcome)| **outcome == STORED);
-    let all: Vec<&[u8]> = std::iter::once(arguments.get(KEY)).chain(kept.map(|(item, _)| item)).collect();
-    call.replicate_as(if which == Which::All { c"MK.ADD" } else { c"MK.ADDNX" }, &all);
+    Ok(Reply::Bools(outcomes.into_iter().map(|outcome| outcome == Outcome::Stored).collect()))
 }
 
 /// `MK.ADD key item [item ...]`
