@@ -87,8 +87,13 @@ pub(super) fn with_array<T>(
             let guard = array.cast::<PyArray1<u32>>()?.try_readonly()?;
             act(&of(vec![Box::new(FixedText::new(guard.as_slice()?, width / 4)?)])?)
         }
-        // Objects, and strings of any width.
-        (b'O' | b'T', _) => act(&of(vec![Box::new(hash_all(&array, hasher, nulls)?)])?),
+        // A list of the same objects is read with fewer calls of the interpreter.
+        (b'O', _) => {
+            let list = array.call_method0("tolist")?;
+            act(&of(vec![Box::new(hash_all(&list, hasher, nulls)?)])?)
+        }
+        // Strings of any width, which become objects one by one.
+        (b'T', _) => act(&of(vec![Box::new(hash_all(&array, hasher, nulls)?)])?),
         _ => Err(no_array(&array, kind)),
     }
 }

@@ -11,7 +11,7 @@ use pyo3::types::{PyIterator, PyList};
 use super::{Column, Flat, Nulls};
 use crate::error::no_memory;
 use crate::key::{hash_of, no_key};
-use crate::quick::usual_hash_at;
+use crate::quick::usual_hashes;
 
 /// The number of keys hashed between two looks for Ctrl-C.
 const KEYS_PER_LOOK: usize = 1 << 16;
@@ -59,7 +59,7 @@ impl Rows<'_> {
             let first = self.hashes.len();
             // As long as keys are usual ones the list stays as it is.
             let rows = first..first + left.min(KEYS_PER_LOOK);
-            self.hashes.extend(rows.map_while(|row| usual_hash_at(list, row, self.hasher)));
+            usual_hashes(list, rows, self.hasher, &mut self.hashes);
             if let Ok(key) = list.get_item(self.hashes.len()) {
                 self.take(&key)?;
             }
