@@ -9,6 +9,7 @@ import pytest
 
 import malkoha
 import malkoha._plan
+import malkoha.dask
 
 REPOSITORY = Path(os.environ.get("MALKOHA_REPOSITORY", Path(__file__).parent.parent.parent))
 DOCUMENTS = [REPOSITORY / "python" / "README.md", REPOSITORY / "docs" / "PYTHON.md"]
@@ -17,6 +18,8 @@ DOCUMENTS = [REPOSITORY / "python" / "README.md", REPOSITORY / "docs" / "PYTHON.
 def documented():
     """Every docstring of the package, with a name."""
     yield "malkoha", malkoha.__doc__
+    for name in malkoha.dask.__all__:
+        yield f"dask.{name}", inspect.getdoc(getattr(malkoha.dask, name))
     for name in [*malkoha.__all__, "open", "map"]:
         thing = getattr(malkoha, name)
         yield name, inspect.getdoc(thing)
