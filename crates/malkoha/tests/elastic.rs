@@ -17,6 +17,29 @@ fn strangers_found(filter: &Filter, strangers: u64) -> u64 {
     found
 }
 
+/// Whether so many are found, or more, as often as four standard deviations are exceeded where many are expected. (Few
+/// that are found are as lookups in random order, and a bell is no picture of them: 5 where 0.86 are expected is beyond
+/// four deviations, and happens once in 500 times.)
+fn is_likely(found: u64, expected: f64) -> bool {
+    const FOUR_DEVIATIONS: f64 = 3.2e-5;
+    if expected > 30.0 || (found as f64) < expected {
+        return false;
+    }
+    let (mut chance, mut fewer) = ((-expected).exp(), 0.0);
+    for i in 0..found {
+        fewer += chance;
+        chance *= expected / (i + 1) as f64;
+    }
+    1.0 - fewer >= FOUR_DEVIATIONS
+}
+
+#[test]
+fn few_strangers_are_judged_by_their_own_distribution() {
+    assert!(is_likely(5, 0.8552) && is_likely(1, 0.001) && is_likely(40, 20.0));
+    assert!(!is_likely(8, 0.8552) && !is_likely(2, 0.001) && !is_likely(60, 20.0));
+    assert!(!is_likely(1, 5.0), "too few are judged by the deviation alone");
+}
+
 /// Checks the rate of a filter against its prediction and its promise.
 fn check_rate(filter: &Filter, strangers: u64) {
     let (stats, found) = (filter.stats(), strangers_found(filter, strangers));
@@ -25,7 +48,8 @@ fn check_rate(filter: &Filter, strangers: u64) {
     // give or take the square root.
     let alike = stats.predicted_rate.powi(3) / (2.0 * stats.items.max(1) as f64) * (strangers as f64).powi(2);
     let sigma = (expected + alike).sqrt().max(1.0);
-    assert!((found as f64 - expected).abs() <= 4.0 * sigma, "{found} found, {expected} expected, of {stats}");
+    let is_near = (found as f64 - expected).abs() <= 4.0 * sigma || is_likely(found, expected);
+    assert!(is_near, "{found} found, {expected} expected, of {stats}");
     assert!(stats.predicted_rate <= stats.promised_rate, "{stats}");
 }
 
