@@ -176,7 +176,7 @@ impl Build<'_> {
         let keys = self.with_source("counting", |source| self.count(source))?;
         self.fill(self.spec(keys.max(1)).build()?).map_err(|error| {
             if is_full(&error) {
-                anyhow!("some keys occur more often than copies fit; leave out --copies, or give each once",)
+                anyhow!("some keys occur more often than copies fit; leave out --copies, or give each once")
             } else {
                 error
             }
