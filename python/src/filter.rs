@@ -7,9 +7,8 @@ use malkoha::{Filter, Inserted, KeyHash, KeyHasher};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyTuple};
 
-use crate::ahead::store_while_reading;
 use crate::error::raise;
 use crate::facts::PyStats;
 use crate::files;
@@ -170,11 +169,6 @@ impl PyFilter {
            text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn add_many(&self, keys: &Bound<'_, PyAny>, nulls: Nulls, threads: Threads) -> PyResult<()> {
         let py = keys.py();
-        if let (2.., Table::Single(lock), Ok(list)) = (threads.0, &self.table, keys.cast_exact::<PyList>())
-            && store_while_reading(lock, list, &self.hasher, threads.0)?
-        {
-            return Ok(());
-        }
         with_keys(keys, &self.hasher, nulls, |keys| py.detach(|| self.table.add_many(keys, threads.0)))
     }
 

@@ -6,12 +6,10 @@
 //!   many.rs    merge.rs                         what they do with many keys, and with each other
 //!   table.rs                                    the engine's filters behind locks
 //!   key.rs     keys/    quick.rs                one key, many keys; the usual ones quickly
-//!   ahead.rs                                    lists that are stored while they are read
 //!   spec.rs    plan.rs   files.rs               arguments, the planner, files and bytes
 //!   facts.rs   view.rs   error.rs   threads.rs  numbers, texts, exceptions, threads
 //! ```
 
-mod ahead;
 mod error;
 mod facts;
 mod files;

@@ -1,4 +1,4 @@
-"""Lists: keys in any order and place, with a look ahead, and stored by other threads while they are read."""
+"""Lists: keys in any order and place, read with a look ahead."""
 
 import random
 import signal
