@@ -181,17 +181,12 @@ def many_at_once() -> None:
             filled = Filter(SOME, RATE, kind=kind)
             filled.add_many(column)
 
-            def add(threads: int, kind: str = kind, column: Any = column) -> float:
+            def add(kind: str = kind, column: Any = column) -> float:
                 empty = Filter(SOME, RATE, kind=kind)
-                return seconds(lambda: empty.add_many(column, threads=threads))
+                return seconds(lambda: empty.add_many(column))
 
-            def find(threads: int, filled: Filter = filled, column: Any = column) -> float:
-                return seconds(lambda: filled.contains_many(column, threads=threads))
-
-            for threads in (1, 2) if isinstance(column, list) else (1,):
-                measured = medians({"add": lambda n=threads: add(n), "find": lambda n=threads: find(n)})
-                label = f"`Filter`, `{kind}`" + (f", `threads={threads}`" if threads > 1 else "")
-                cells[label] = (SOME / measured["add"], SOME / measured["find"])
+            measured = medians({"add": add, "find": lambda f=filled: seconds(lambda: f.contains_many(column))})
+            cells[f"`Filter`, `{kind}`"] = (SOME / measured["add"], SOME / measured["find"])
 
         bloom = rbloom.Bloom(SOME, RATE)
         bloom.update(column)
