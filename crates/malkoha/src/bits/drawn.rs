@@ -289,7 +289,6 @@ impl<T> Choices<T> {
     #[inline(always)]
     pub(crate) fn draw(&self, hash: KeyHash) -> (&T, KeyHash) {
         let (item, rest) = self.draw_by::<Whole>(hash);
-        let item = one_address(item);
         // SAFETY: it points to an item of the list, as `draw_by` says.
         (unsafe { &*item }, rest)
     }
@@ -312,24 +311,6 @@ impl<T> Choices<T> {
         // SAFETY: a draw is below the number of choices, which is not 0.
         (unsafe { self.0.as_ptr().add(number as usize) }, KeyHash::from_raw(rest))
     }
-}
-
-/// Returns the same address, and makes the compiler keep it in one register, not as the beginning of a list and a
-/// distance.
-#[inline(always)]
-fn one_address<T>(address: *const T) -> *const T {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        let mut address = address;
-        // SAFETY: there is no instruction.
-        unsafe {
-            core::arch::asm!("/* {address} */", address = inout(reg) address,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        address
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    address
 }
 
 /// The step of the counter that words are drawn from.

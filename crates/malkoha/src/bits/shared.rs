@@ -156,24 +156,6 @@ pub(super) unsafe fn write(to: *mut u8, number: u64) {
     }
 }
 
-/// Returns what was found, and makes the compiler find it before what comes next. Otherwise it moves the last steps of
-/// a comparison behind the branch on the version, where it no longer sees that they are one instruction (`vptest`).
-#[inline(always)]
-pub(crate) fn found_before(found: bool) -> bool {
-    #[cfg(all(target_arch = "x86_64", not(malkoha_bytes)))]
-    {
-        let mut bit = u8::from(found);
-        // SAFETY: there is no instruction.
-        unsafe {
-            core::arch::asm!("/* {bit} */", bit = inout(reg_byte) bit, options(nostack, preserves_flags))
-        };
-        // SAFETY: it is still the number of `found`.
-        unsafe { core::mem::transmute::<u8, bool>(bit) }
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(malkoha_bytes))))]
-    found
-}
-
 /// The words of a buffer whose owner may change them at any time. It keeps their memory, whatever becomes of the owner.
 pub(crate) struct Shared {
     first: NonNull<u64>,

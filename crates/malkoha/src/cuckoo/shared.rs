@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::bits::chosen::{Answerer, Chosen, Question};
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::drawn::Choices;
-use crate::bits::shared::{Shared, found_before};
+use crate::bits::shared::Shared;
 use crate::bits::words::{Words, stays_in_cache};
 use crate::engine::reader::{Closer, Front, Locked, Reader, alone, look_again};
 use crate::engine::rows::{Keys, ROW};
@@ -123,7 +123,7 @@ impl<P: Placement, T: Table, W: Way, const BYTES: bool> Question<CuckooReader<P,
         let (front, rest) = of.fronts.draw(hash);
         let homes = W::homes(&of.placement, rest);
         let seen = front.look();
-        let held = found_before(of.table.plainly_holds_in::<BYTES>(front.words(), homes, vectors));
+        let held = of.table.plainly_holds_in::<BYTES>(front.words(), homes, vectors);
         Version::look_back();
         // Writers are rarely in the way; whether a key is found cannot be predicted.
         if front.changes(seen) == 0 { held } else { of.look_again(hash) }

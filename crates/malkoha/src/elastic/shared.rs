@@ -14,7 +14,6 @@ use std::sync::Arc;
 use crate::bits::chosen::{Answerer, Chosen, Question};
 use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::drawn::Choices;
-use crate::bits::shared::found_before;
 use crate::bits::shared_arena::SharedArena;
 use crate::bits::shared_directory::{SharedApproach, SharedDirectory};
 use crate::bits::words::stays_in_cache;
@@ -134,7 +133,7 @@ impl Question<ElasticReader> for SharedHolds {
         let (front, rest) = of.fronts.draw(hash);
         let seen = front.look();
         let key = approach(front, rest);
-        let held = found_before(holds(&key, vectors));
+        let held = holds(&key, vectors);
         Version::look_back();
         // Regions are rarely marked, and writers rarely in the way; whether a key is found cannot be predicted.
         if key.is_elsewhere() && !held || front.changes(seen) != 0 { of.look_again(hash) } else { held }
