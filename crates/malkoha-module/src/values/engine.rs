@@ -126,20 +126,17 @@ impl EngineValue {
 
     /// Stores keys, all of them or only those that are not found.
     pub fn insert(&mut self, keys: &[KeyHash], which: Which) -> Result<Vec<Result<Inserted, Full>>, Refusal> {
-        let mut outcomes = Vec::with_capacity(keys.len());
-        self.change(|body| {
-            for key in keys {
-                outcomes.push(match (&mut *body, which) {
-                    (Body::Filter(filter), Which::All) => filter.insert(key).map(|()| Inserted::Stored),
-                    (Body::Filter(filter), Which::New) => filter.insert_unique(key),
-                    (Body::Window(window), Which::All) => window.insert(key).map(|()| Inserted::Stored),
-                    (Body::Window(window), Which::New) => window.insert_unique(key),
-                    (Body::Partial(_), _) => return Err(PARTIAL),
-                });
+        self.change(|body| match (body, which) {
+            (Body::Filter(filter), Which::All) => Ok(insert_all(filter, keys)),
+            (Body::Filter(filter), Which::New) => Ok(insert_new(filter, keys)),
+            (Body::Window(window), Which::All) => {
+                Ok(keys.iter().map(|key| window.insert(key).map(|()| Inserted::Stored)).collect())
             }
-            Ok(())
-        })?;
-        Ok(outcomes)
+            (Body::Window(window), Which::New) => {
+                Ok(keys.iter().map(|key| window.insert_unique(key)).collect())
+            }
+            (Body::Partial(_), _) => Err(PARTIAL),
+        })
     }
 
     /// Whether each of these keys may be there.
@@ -304,4 +301,28 @@ pub enum Which {
 #[must_use]
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x89malkoha")
+}
+
+/// Stores all keys; those without room are left out.
+fn insert_all(filter: &mut Filter, keys: &[KeyHash]) -> Vec<Result<Inserted, Full>> {
+    let mut outcomes = vec![Ok(Inserted::Stored); keys.len()];
+    let mut tried = 0;
+    while let Err(refused) = filter.insert_slice(&keys[tried..]) {
+        tried += refused.first() + 1;
+        outcomes[tried - 1] = Err(Full);
+    }
+    outcomes
+}
+
+/// Stores keys that are not found; those without room are left out.
+fn insert_new(filter: &mut Filter, keys: &[KeyHash]) -> Vec<Result<Inserted, Full>> {
+    let mut outcomes = filter.insert_unique_slice(keys);
+    // After the first key without room a slice is only looked up, but others may still have room.
+    let first = outcomes.iter().position(Result::is_err).unwrap_or(keys.len());
+    for (outcome, key) in outcomes.iter_mut().zip(keys).skip(first) {
+        if outcome.is_err() {
+            *outcome = filter.insert_unique(key);
+        }
+    }
+    outcomes
 }
