@@ -30,13 +30,28 @@ pub(super) struct Block {
     pub(super) offset: usize,
 }
 
+/// Memory that blocks are taken from.
+struct Chunk {
+    words: Words,
+    /// Bytes that were in blocks before. Those beyond are still zero, and the system has provided no memory for them.
+    used: usize,
+}
+
+/// A block that was taken.
+pub(super) struct Taken {
+    pub(super) block: Block,
+    pub(super) first: NonNull<u8>,
+    /// All of its bytes are zero; otherwise they are arbitrary.
+    pub(super) is_zero: bool,
+}
+
 #[derive(Default)]
 pub(super) struct Arena {
     /// Chunks may be smaller than a large page, for an arena that may stay small. All chunks grow with the arena then,
     /// so that there are few.
     is_modest: bool,
     /// Chunks that went back leave their number free.
-    chunks: Vec<Option<Words>>,
+    chunks: Vec<Option<Chunk>>,
     /// Free blocks, by size.
     by_size: BTreeSet<Block>,
     /// Free blocks, by place: the bytes of each.
@@ -52,8 +67,8 @@ fn arena() -> MutexGuard<'static, Option<Arena>> {
     ARENA.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a block of `bytes` bytes, whole cache lines; returns it and its first byte. Its content is arbitrary.
-pub(super) fn take(bytes: usize) -> Option<(Block, NonNull<u8>)> {
+/// Takes a block of `bytes` bytes, whole cache lines.
+pub(super) fn take(bytes: usize) -> Option<Taken> {
     arena().get_or_insert_default().take(bytes)
 }
 
@@ -80,11 +95,11 @@ impl Arena {
 
     /// The first byte of a chunk.
     pub(super) fn chunk(&self, number: usize) -> Option<NonNull<u8>> {
-        Some(self.chunks.get(number)?.as_ref()?.first().cast())
+        Some(self.chunks.get(number)?.as_ref()?.words.first().cast())
     }
 
-    /// Takes a block of `bytes` bytes, whole cache lines; returns it and its first byte. Its content is arbitrary.
-    pub(super) fn take(&mut self, bytes: usize) -> Option<(Block, NonNull<u8>)> {
+    /// Takes a block of `bytes` bytes, whole cache lines.
+    pub(super) fn take(&mut self, bytes: usize) -> Option<Taken> {
         let least = Block { bytes, chunk: 0, offset: 0 };
         let mut free = self.by_size.range(least..).next().copied();
         if free.is_none() {
@@ -96,10 +111,12 @@ impl Arena {
         if whole > bytes {
             self.note(Block { bytes: whole - bytes, chunk, offset: offset + bytes });
         }
-        let first = self.chunk(chunk)?;
+        let Chunk { words, used } = self.chunks[chunk].as_mut()?;
+        let is_zero = *used <= offset;
+        *used = (*used).max(offset + bytes);
         // SAFETY: the offset of a block is inside its chunk.
-        let first = unsafe { first.add(offset) };
-        Some((Block { bytes, chunk, offset }, first))
+        let first = unsafe { words.first().cast::<u8>().add(offset) };
+        Some(Taken { block: Block { bytes, chunk, offset }, first, is_zero })
     }
 
     /// Gives back a block that nobody uses any more. A chunk without blocks goes back to the system.
@@ -129,7 +146,7 @@ impl Arena {
 
     /// Whether a block is a whole chunk.
     fn is_chunk(&self, block: Block) -> bool {
-        self.chunks[block.chunk].as_ref().is_some_and(|chunk| chunk.bytes() == block.bytes)
+        self.chunks[block.chunk].as_ref().is_some_and(|chunk| chunk.words.bytes() == block.bytes)
     }
 
     fn drop_chunk(&mut self, block: Block) {
@@ -162,7 +179,7 @@ impl Arena {
         let wanted = if self.is_modest { share } else { share.min(MOST_BYTES) }.max(bytes);
         let unit = if self.is_modest && wanted < PAGE_BYTES { SMALL_BYTES } else { PAGE_BYTES };
         let size = wanted.checked_next_multiple_of(unit)?;
-        let chunk = Words::chunk(size)?;
+        let chunk = Chunk { words: Words::chunk(size)?, used: 0 };
         let number = self.chunks.iter().position(Option::is_none).unwrap_or(self.chunks.len());
         if number == self.chunks.len() {
             self.chunks.try_reserve(1).ok()?;
@@ -195,13 +212,22 @@ mod tests {
     fn blocks_are_disjoint_and_all_memory_comes_back() {
         let mut arena = Arena::default();
         let mut taken: Vec<(Block, NonNull<u8>)> = Vec::new();
+        let mut zeros = 0;
         for step in 0..20_000u64 {
             let random = mix(step);
             let growing = step % 4000 < 2000;
             if taken.is_empty() || random % 8 < if growing { 5 } else { 3 } {
                 let bytes = (random >> 8) as usize % 300_000 / 64 * 64 + 64;
-                let (block, first) = arena.take(bytes).unwrap();
+                let Taken { block, first, is_zero } = arena.take(bytes).unwrap();
                 assert_eq!((block.bytes, first.as_ptr() as usize % 64), (bytes, 0));
+                // SAFETY: nobody else has these bytes, which lie in a chunk that began as zeros.
+                let content = unsafe { core::slice::from_raw_parts_mut(first.as_ptr(), bytes) };
+                assert!(
+                    !is_zero || content.iter().all(|byte| *byte == 0),
+                    "a block that was used is not zero"
+                );
+                zeros += usize::from(is_zero);
+                content.fill(1);
                 taken.push((block, first));
             } else {
                 let (block, _) = taken.swap_remove((random >> 8) as usize % taken.len());
@@ -218,6 +244,7 @@ mod tests {
                 assert_eq!(arena.by_size.len(), arena.by_place.len());
             }
         }
+        assert!((100..10_000).contains(&zeros), "{zeros} blocks were new");
         for (block, _) in taken {
             arena.give(block);
         }

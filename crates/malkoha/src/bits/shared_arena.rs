@@ -23,7 +23,7 @@ use core::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::arena::{Arena, Block};
+use super::arena::{Arena, Block, Taken};
 use super::prefix_table::{PrefixTable, distances};
 use super::prefixes::Form;
 use super::words::{LINE_BYTES, Words};
@@ -176,7 +176,7 @@ impl SharedArena {
     /// readers may look at it.
     pub(super) fn take(&self, bytes: usize) -> Option<(Block, NonNull<u8>)> {
         let mut books = self.books();
-        let (block, first) = books.blocks.take(bytes)?;
+        let Taken { block, first, .. } = books.blocks.take(bytes)?;
         // Chunk 0 is the empty table.
         let Some(chunk) = self.chunks.get(block.chunk + 1) else {
             books.blocks.give_and_keep(block);

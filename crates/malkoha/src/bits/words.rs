@@ -21,7 +21,7 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::error::Error;
 
-use super::arena::{self, Block, PAGE_BYTES};
+use super::arena::{self, Block, PAGE_BYTES, Taken};
 use super::shared::{self, Shared};
 use super::shared_arena::SharedArena;
 use super::source::Source;
@@ -110,10 +110,20 @@ impl Words {
             Ok(size @ POOLED_BYTES..PAGE_BYTES) if !HEAP => size,
             _ => return Self::zeroed(bits),
         };
-        let (block, first) = arena::take(size).ok_or(Error::Allocation { bytes })?;
+        let Taken { block, first, is_zero } = arena::take(size).ok_or(Error::Allocation { bytes })?;
         let mut words = Self::new(first.cast(), size / 8, Memory::Pooled(Box::new(block)));
-        words.fill(0);
+        if !is_zero {
+            words.fill(0);
+        }
         Ok(words)
+    }
+
+    /// Refuses buffers that together take more memory than the system can provide, before any of it is used.
+    pub(crate) fn expect_room(bytes: u64) -> Result<(), Error> {
+        if bytes < PAGE_BYTES as u64 {
+            return Ok(());
+        }
+        Self::zeroed(bytes.saturating_mul(8)).map(drop).map_err(|_| Error::Allocation { bytes })
     }
 
     /// Allocates a zeroed buffer for `bits` bits that other threads may read at any time, in an arena.
@@ -656,6 +666,8 @@ mod tests {
 
     #[test]
     fn absurd_sizes_are_an_error() {
+        assert!(matches!(Words::expect_room(1 << 60), Err(Error::Allocation { bytes }) if bytes == 1 << 60));
+        assert!(Words::expect_room(0).is_ok() && Words::expect_room(64 << 20).is_ok());
         assert!(matches!(Words::zeroed(u64::MAX / 2), Err(Error::Allocation { .. })));
     }
 

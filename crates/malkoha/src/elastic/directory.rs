@@ -87,6 +87,7 @@ fn first_shape(layout: &ElasticLayout, group: usize) -> (u64, Shape) {
 impl Elastic {
     /// An empty filter.
     pub(crate) fn new(layout: &ElasticLayout) -> Result<Self, Error> {
+        Words::expect_room(layout.first_bytes())?;
         let regions = Self::first_shapes(layout).map(Region::new).collect::<Result<Vec<_>, _>>()?;
         Ok(Self::of_regions(layout, regions, 0))
     }

@@ -305,6 +305,7 @@ impl Sharded {
 /// have tables of their own.
 fn empty_filters(geometry: &ShardedGeometry) -> Result<Vec<Filter>, Error> {
     if geometry.is_growing() {
+        Words::expect_room(geometry.bytes())?;
         return (0..geometry.shards).map(|_| Filter::new(geometry.shard)).collect();
     }
     let too_large = || Error::TooLarge { keys: geometry.keys };
