@@ -155,6 +155,8 @@ fn impossible_specs_are_refused() {
     assert_eq!(Spec::new(9, 2.0).sharded(8).plan().unwrap_err(), Error::Rate { got: 2.0 });
     let small = Spec::keys_in_memory(1000, 100).sharded(8).plan().unwrap_err();
     assert!(matches!(small, Error::Memory { bytes: 100, least } if least >= 8 * 64), "{small}");
+    let small = Spec::rate_in_memory(0.001, 100).growing().sharded(8).plan().unwrap_err();
+    assert!(matches!(small, Error::Memory { bytes: 100, least } if least >= 8 * 64), "{small}");
 }
 
 #[test]

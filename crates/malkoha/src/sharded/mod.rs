@@ -50,7 +50,7 @@ use crate::plan::Spec;
 /// The maximum number of shards.
 pub(crate) const MOST_SHARDS: u32 = 4096;
 
-/// A filter that many threads can use at once: every operation takes `&self`.
+/// A filter that many threads can use at once: inserts, lookups and removals take `&self`.
 ///
 /// Keys are spread over independent shards by their hashes. Lookups take no locks and write to no shared memory, so any
 /// number of threads look up at the speed of one [`Filter`] that they share. Inserts and removals wait only for changes

@@ -82,16 +82,7 @@ impl ShardedSpec {
             Given::KeysAndMemory(keys, bytes) => Given::KeysAndMemory(each(keys), bytes / count),
             Given::RateAndMemory(rate, bytes) => Given::RateAndMemory(rate, bytes / count),
         };
-        let shard = one.plan().map_err(|error| match (error, spec.given) {
-            (
-                Error::Memory { least, .. },
-                Given::KeysAndMemory(_, bytes) | Given::RateAndMemory(_, bytes),
-            ) => Error::Memory { bytes, least: least.saturating_mul(count) },
-            (Error::TooLarge { .. }, Given::KeysAndRate(keys, _) | Given::KeysAndMemory(keys, _)) => {
-                Error::TooLarge { keys }
-            }
-            (error, _) => error,
-        })?;
+        let shard = one.plan().map_err(|error| self.of_all(error))?;
         let keys = match spec.given {
             Given::KeysAndRate(keys, _) | Given::KeysAndMemory(keys, _) => keys,
             Given::Rate(_) | Given::RateAndMemory(..) => most(|keys| each(keys) <= shard.keys()),
@@ -118,12 +109,26 @@ impl ShardedSpec {
         };
         // But the promise must hold in the fullest shard too.
         one.most_keys = spec.most_keys.map(|most| theory::fullest_shard(most, shards));
-        let shard = one.plan()?;
+        let shard = one.plan().map_err(|error| self.of_all(error))?;
         let keys = match spec.given {
             Given::KeysAndRate(keys, _) => keys,
             _ => shard.keys().saturating_mul(u64::from(shards)),
         };
         Ok(ShardedGeometry { keys, rate: shard.rate(), shards, shard })
+    }
+
+    /// What an error of one shard says about all of them.
+    fn of_all(&self, error: Error) -> Error {
+        match (error, self.spec.given) {
+            (
+                Error::Memory { least, .. },
+                Given::KeysAndMemory(_, bytes) | Given::RateAndMemory(_, bytes),
+            ) => Error::Memory { bytes, least: least.saturating_mul(u64::from(self.shards)) },
+            (Error::TooLarge { .. }, Given::KeysAndRate(keys, _) | Given::KeysAndMemory(keys, _)) => {
+                Error::TooLarge { keys }
+            }
+            (error, _) => error,
+        }
     }
 
     /// Builds an empty filter.
