@@ -125,18 +125,24 @@ impl EngineValue {
     }
 
     /// Stores keys, all of them or only those that are not found.
-    pub fn insert(&mut self, keys: &[KeyHash], which: Which) -> Result<Vec<Result<Inserted, Full>>, Refusal> {
-        self.change(|body| match (body, which) {
-            (Body::Filter(filter), Which::All) => Ok(insert_all(filter, keys)),
-            (Body::Filter(filter), Which::New) => Ok(insert_new(filter, keys)),
-            (Body::Window(window), Which::All) => {
-                Ok(keys.iter().map(|key| window.insert(key).map(|()| Inserted::Stored)).collect())
+    pub fn insert(&mut self, keys: &[KeyHash], which: Which) -> Result<Vec<Outcome>, Refusal> {
+        // Made out here: what is allocated while the body changes is counted as its memory.
+        let mut outcomes = vec![Ok(Inserted::Stored); keys.len()];
+        self.change(|body| {
+            match (body, which) {
+                (Body::Filter(filter), Which::All) => insert_all(filter, keys, &mut outcomes),
+                (Body::Filter(filter), Which::New) => insert_new(filter, keys, &mut outcomes),
+                (Body::Window(window), Which::All) => {
+                    each(keys, &mut outcomes, |key| window.insert(key).map(|()| Inserted::Stored));
+                }
+                (Body::Window(window), Which::New) => {
+                    each(keys, &mut outcomes, |key| window.insert_unique(key));
+                }
+                (Body::Partial(_), _) => return Err(PARTIAL),
             }
-            (Body::Window(window), Which::New) => {
-                Ok(keys.iter().map(|key| window.insert_unique(key)).collect())
-            }
-            (Body::Partial(_), _) => Err(PARTIAL),
-        })
+            Ok(())
+        })?;
+        Ok(outcomes)
     }
 
     /// Whether each of these keys may be there.
@@ -303,26 +309,34 @@ pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x89malkoha")
 }
 
-/// Stores all keys; those without room are left out.
-fn insert_all(filter: &mut Filter, keys: &[KeyHash]) -> Vec<Result<Inserted, Full>> {
-    let mut outcomes = vec![Ok(Inserted::Stored); keys.len()];
+/// What became of a key.
+type Outcome = Result<Inserted, Full>;
+
+/// Does the same with each key.
+fn each(keys: &[KeyHash], outcomes: &mut [Outcome], mut act: impl FnMut(&KeyHash) -> Outcome) {
+    for (key, outcome) in keys.iter().zip(outcomes) {
+        *outcome = act(key);
+    }
+}
+
+/// Stores all keys that have room.
+fn insert_all(filter: &mut Filter, keys: &[KeyHash], outcomes: &mut [Outcome]) {
     let mut tried = 0;
     while let Err(refused) = filter.insert_slice(&keys[tried..]) {
         tried += refused.first() + 1;
         outcomes[tried - 1] = Err(Full);
     }
-    outcomes
 }
 
-/// Stores keys that are not found; those without room are left out.
-fn insert_new(filter: &mut Filter, keys: &[KeyHash]) -> Vec<Result<Inserted, Full>> {
-    let mut outcomes = filter.insert_unique_slice(keys);
+/// Stores all keys that are not found and have room.
+fn insert_new(filter: &mut Filter, keys: &[KeyHash], outcomes: &mut [Outcome]) {
+    let of_slice = filter.insert_unique_slice(keys);
+    outcomes.copy_from_slice(&of_slice);
     // After the first key without room a slice is only looked up, but others may still have room.
-    let first = outcomes.iter().position(Result::is_err).unwrap_or(keys.len());
+    let first = of_slice.iter().position(Result::is_err).unwrap_or(keys.len());
     for (outcome, key) in outcomes.iter_mut().zip(keys).skip(first) {
         if outcome.is_err() {
             *outcome = filter.insert_unique(key);
         }
     }
-    outcomes
 }
