@@ -263,9 +263,9 @@ impl Spec {
     ///
     /// A growing filter has the kind [`Kind::Elastic`], which can remove, carry [values](Self::values), and be merged
     /// with any other of the same seed and values. It grows in small steps, each of one region, and gives memory back
-    /// when keys are removed. Growth has a price: `docs/DESIGN.md`, "Growth", has the numbers. At a rate of 0.1 % a
-    /// key takes about 20 bits, where a filter planned for the right number of keys takes 12.5.
-    /// [`most_keys`](Self::most_keys) lowers the price.
+    /// when keys are removed (less of it at rates of 1 % and more). Growth has a price: `docs/DESIGN.md`, "Growth", has
+    /// the numbers. At a rate of 0.1 % a key takes about 20 bits, where a filter planned for the right number of keys
+    /// takes 12.5. [`most_keys`](Self::most_keys) lowers the price.
     ///
     /// Bloom kinds grow too, by adding larger and larger tables, all of which a lookup searches.
     ///
