@@ -11,8 +11,8 @@ use crate::key::KeyHash;
 
 use super::cpu::Vectors;
 
-/// A question to a `T` about one key. It is compiled for every CPU of the family and for
-/// those with AVX2; everything it calls is `#[inline(always)]`, as in a [`Work`](super::cpu::Work).
+/// A question to a `T` about one key. It is compiled for every CPU of the family and for those with AVX2; everything it
+/// calls is `#[inline(always)]`, as in a [`Work`](super::cpu::Work).
 pub(crate) trait Question<T> {
     /// Whether the question gains from AVX-512, and is compiled for it too.
     #[cfg_attr(
