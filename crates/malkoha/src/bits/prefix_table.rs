@@ -284,6 +284,7 @@ impl PrefixTable {
     }
 
     /// Copies all slots into an empty table with as many places, which have at least as many slots of the same width.
+    #[inline(always)]
     pub(crate) fn copy_places(&self, to: &mut Self) {
         let form = self.form;
         assert!(to.places == self.places && to.stride >= self.stride, "the other places are not smaller");
@@ -291,17 +292,19 @@ impl PrefixTable {
         let mut writer = BitWriter { words: &mut to.words, done: 0, bits: 0, count: 0 };
         let mut at = 0u64;
         for _ in 0..self.places {
-            let end = at + u64::from(self.stride);
-            while at < end {
-                let bits = group.min(u32::try_from(end - at).expect("less than a place"));
-                writer.push(self.words.read(at, bits), bits);
-                at += u64::from(bits);
+            let (mut bits, mut rest) = (self.stride, to.stride);
+            while bits > group {
+                writer.push(self.words.read(at, group), group);
+                at += u64::from(group);
+                (bits, rest) = (bits - group, rest - group);
             }
-            let mut rest = to.stride - self.stride;
-            while rest > 0 {
-                let bits = rest.min(u64::BITS);
-                writer.push(0, bits);
-                rest -= bits;
+            // The last bits of the place, and as many of the new slots, which are empty, as fit into the same word.
+            let last = self.words.read(at, bits);
+            at += u64::from(bits);
+            writer.push(last, rest.min(u64::BITS));
+            while rest > u64::BITS {
+                rest -= u64::BITS;
+                writer.push(0, rest.min(u64::BITS));
             }
         }
         writer.finish();
@@ -410,10 +413,12 @@ impl Approach<'_> {
         unsafe { self.window(side).add(begin) }
     }
 
-    /// The first bit of slot `number` as bits of [`hits`](super::cpu::Vectors::hits) count them.
+    /// The first bit of slot `number` as bits of [`hits`](super::cpu::Vectors::hits) count them. (Not by an index, for
+    /// which the places would be written to memory as two numbers and read as one; a CPU waits for that.)
     #[inline(always)]
     pub(crate) fn bit(&self, number: u32) -> u64 {
-        self.table.form.slot(self.at[(number / 8) as usize].into(), number % 8)
+        let at = select_unpredictable(number < 8, self.at[0], self.at[1]);
+        self.table.form.slot(at.into(), number % 8)
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! All entries of a region: listed, counted, and copied into wider places.
 
 use crate::bits::cpu::{Vectors, Work};
+use crate::bits::prefix_table::PrefixTable;
 use crate::error::Full;
 
 use super::entry::{Entry, length};
@@ -66,7 +67,7 @@ impl Region {
     /// The same table with more slots for every place. Entries stay in their places.
     pub(super) fn widened(&self, slots: u32) -> Result<Self, Full> {
         let mut wider = self.beside(Shape { slots, ..self.shape() }).map_err(|_| Full)?;
-        self.table.copy_places(&mut wider.table);
+        self.cpu.run(CopyPlaces(&self.table, &mut wider.table));
         wider = wider.counted(self);
         // What is in the overflow may find a slot now, and is counted there.
         wider.weight = self.counts().1;
@@ -116,6 +117,21 @@ impl Region {
             .sorted()
             .iter()
             .for_each(|(entry, copies)| act(length(entry.tag, self.bits()), *copies));
+    }
+}
+
+/// Copies all slots into a table with more of them for every place. (Shifts by variable numbers of bits are what it does
+/// most.)
+struct CopyPlaces<'a>(&'a PrefixTable, &'a mut PrefixTable);
+
+impl Work for CopyPlaces<'_> {
+    const WIDE: bool = false;
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _: impl Vectors) {
+        let Self(from, to) = self;
+        from.copy_places(to);
     }
 }
 

@@ -158,8 +158,10 @@ fn walk(
     None
 }
 
-/// The residents of two places, or of the first, whose other places have an empty slot.
-#[inline(always)]
+/// The residents of two places, or of the first, whose other places have an empty slot. (A function of its own, because
+/// few tables have holes and the walk needs its registers.)
+#[cold]
+#[inline(never)]
 fn with_vacant(table: &PrefixTable, others: &[u32; 16], of_both: bool, vectors: impl Vectors) -> u32 {
     let slots = table.form().slots();
     let numbers = (0..slots).chain((8..8 + slots).filter(|_| of_both));

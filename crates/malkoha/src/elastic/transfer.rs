@@ -5,6 +5,8 @@
 //! any width would have to be read before it is written, and a CPU waits for words that it has just written in part.
 //! Entries that find both places full wait until all others are packed, and then walk.
 
+use core::hint::select_unpredictable;
+
 use crate::bits::cpu::{Vectors, Work};
 use crate::bits::prefix_table::{OFFSET_BITS, PrefixTable, Ways};
 use crate::error::Full;
@@ -87,18 +89,57 @@ impl Unpacked {
         })
     }
 
+    /// The same, to be filled with entries of one or two tables.
+    fn filling<const N: usize>(&mut self) -> Filling<'_, N> {
+        Filling {
+            places: self.places,
+            slots: self.slots,
+            side: self.side,
+            ways: self.ways,
+            counts: &mut self.counts,
+            contents: &mut self.contents,
+            halves: self.halves,
+            stride: self.stride,
+        }
+    }
+
+    /// Packs the contents of table `number` into a region, which is empty.
+    fn pack(&self, number: usize, region: &mut Region) {
+        let places = self.places as usize;
+        let counts = &self.counts[number * places..][..places];
+        let contents = &self.contents[number * places * self.stride..][..places * self.stride];
+        region.entries = counts.iter().map(|count| u32::from(*count)).sum();
+        region.weight = region.cpu.run(Pack(&mut region.table, contents, self.stride, self.halves));
+    }
+}
+
+/// [`Unpacked`], while entries are put into it. (The vectors are lent and the numbers copied, so that the compiler keeps
+/// all of it in registers: a store into a vector might change a field next to it, but not a local variable.)
+struct Filling<'a, const N: usize> {
+    places: u32,
+    slots: [u32; 2],
+    side: u32,
+    ways: Ways,
+    counts: &'a mut [u8],
+    contents: &'a mut [u32],
+    halves: usize,
+    stride: usize,
+}
+
+impl<const N: usize> Filling<'_, N> {
     /// Puts an entry into the emptier of its places, given the first of them, counted through all tables, its tag in
     /// the highest bits of a word, and what a slot of the first place would contain. Returns whether it had room.
     #[inline(always)]
     fn put(&mut self, first: u32, tag: u64, content: u64) -> bool {
-        let number = u32::from(first >= self.places);
-        let begin = core::hint::select_unpredictable(number == 1, self.places, 0);
+        let is_in_last = N > 1 && first >= self.places;
+        let begin = select_unpredictable(is_in_last, self.places, 0);
         let second = begin + self.ways.second_place(first - begin, tag);
+        let (one, two) = (self.counts[first as usize], self.counts[second as usize]);
         // Not as branches: nobody can predict which place is emptier.
-        let is_second = self.counts[second as usize] < self.counts[first as usize];
-        let place = core::hint::select_unpredictable(is_second, second, first) as usize;
-        let count = self.counts[place];
-        if u32::from(count) >= self.slots[number as usize] {
+        let is_second = two < one;
+        let place = select_unpredictable(is_second, second, first) as usize;
+        let count = one.min(two);
+        if u32::from(count) >= self.slots[usize::from(is_in_last)] {
             return false;
         }
         self.counts[place] = count + 1;
@@ -113,13 +154,30 @@ impl Unpacked {
         true
     }
 
-    /// Packs the contents of table `number` into a region, which is empty.
-    fn pack(&self, number: usize, region: &mut Region) {
-        let places = self.places as usize;
-        let counts = &self.counts[number * places..][..places];
-        let contents = &self.contents[number * places * self.stride..][..places * self.stride];
-        region.entries = counts.iter().map(|count| u32::from(*count)).sum();
-        region.weight = region.cpu.run(Pack(&mut region.table, contents, self.stride, self.halves));
+    /// Puts copies of an entry, whose tag had so many bits, into tables like `region`, or among those that wait. It may
+    /// become two entries.
+    #[inline(always)]
+    fn settle(
+        &mut self,
+        waiting: &mut Vec<(usize, Entry, u64)>,
+        region: &Region,
+        (entry, copies): (Entry, u64),
+        bits: u32,
+        change: Change,
+    ) -> Result<(), Full> {
+        let (one, two) = change.apply(entry, bits, region.bits());
+        for mut entry in [Some(one), two].into_iter().flatten() {
+            let (first, tag) = (Region::place_of(entry), region.sought_of(entry) << 1);
+            if copies == 1 && self.put(first, tag, region.content(entry)) {
+                continue;
+            }
+            let places = u64::from(self.places);
+            let number = usize::from(entry.place >= places);
+            entry.place -= if number == 1 { places } else { 0 };
+            waiting.try_reserve(1).map_err(|_| Full)?;
+            waiting.push((number, entry, copies));
+        }
+        Ok(())
     }
 }
 
@@ -141,30 +199,13 @@ impl<const N: usize> Transfer<N> {
     pub(super) fn take(&mut self, from: &Region, change: Change) -> Result<(), Full> {
         from.cpu.run(TakeTable { to: self, from, change })?;
         let overflow = from.overflow().sorted();
-        overflow.into_iter().try_for_each(|(entry, copies)| self.settle(entry, copies, from.bits(), change))
+        overflow.into_iter().try_for_each(|copies| self.settle(copies, from.bits(), change))
     }
 
     /// Stores copies of an entry whose tag had so many bits.
-    #[inline(always)]
-    fn settle(&mut self, entry: Entry, copies: u64, bits: u32, change: Change) -> Result<(), Full> {
-        let (one, two) = change.apply(entry, bits, self.into[0].bits());
-        self.put(one, copies)?;
-        two.map_or(Ok(()), |two| self.put(two, copies))
-    }
-
-    #[inline(always)]
-    fn put(&mut self, mut entry: Entry, copies: u64) -> Result<(), Full> {
-        let region = &self.into[0];
-        let (first, tag) = (Region::place_of(entry), region.sought_of(entry) << 1);
-        if copies == 1 && self.unpacked.put(first, tag, region.content(entry)) {
-            return Ok(());
-        }
-        let places = u64::from(self.unpacked.places);
-        let number = usize::from(entry.place >= places);
-        entry.place -= if number == 1 { places } else { 0 };
-        self.waiting.try_reserve(1).map_err(|_| Full)?;
-        self.waiting.push((number, entry, copies));
-        Ok(())
+    fn settle(&mut self, copies: (Entry, u64), bits: u32, change: Change) -> Result<(), Full> {
+        let Self { into, unpacked, waiting } = self;
+        unpacked.filling::<N>().settle(waiting, &into[0], copies, bits, change)
     }
 
     /// The regions with everything that has a slot, and what waits.
@@ -244,7 +285,8 @@ impl<const N: usize> Work for TakeTable<'_, N> {
     fn run(self, _: impl Vectors) -> Result<(), Full> {
         let Self { to, from, change } = self;
         let (form, places) = (from.table.form(), from.table.places());
-        let doubling = Doubling::new(from, &to.into[0]);
+        let Transfer { into, unpacked, waiting } = to;
+        let (doubling, mut filling) = (Doubling::new(from, &into[0]), unpacked.filling::<N>());
         // The first slot of all places, then the second: the entries of one place go to the same two places, and a CPU
         // waits for what it has just written there.
         for slot in 0..form.slots() {
@@ -257,11 +299,11 @@ impl<const N: usize> Work for TakeTable<'_, N> {
                 }
                 if let Change::Double = change
                     && let Some((first, tag, content)) = doubling.apply(place, content)
-                    && to.unpacked.put(first, tag, content)
+                    && filling.put(first, tag, content)
                 {
                     continue;
                 }
-                to.settle(from.entry_of(place, content), 1, from.bits(), change)?;
+                filling.settle(waiting, &into[0], (from.entry_of(place, content), 1), from.bits(), change)?;
             }
         }
         Ok(())
@@ -343,7 +385,7 @@ mod tests {
                         if content != 0 {
                             let entry = region.entry_of(place, content);
                             splits += u32::from(entry.doubled(region.bits()).1.is_some());
-                            slow.settle(entry, 1, region.bits(), Change::Double).unwrap();
+                            slow.settle((entry, 1), region.bits(), Change::Double).unwrap();
                         }
                     }
                     let ([quick], [slow]) = (quick.finish().unwrap(), slow.finish().unwrap());
