@@ -16,6 +16,7 @@ mod bloom_sizing;
 mod bulk;
 mod chains;
 mod elastic;
+mod elastic_histories;
 mod false_positive_rate;
 mod generations;
 mod golden;

@@ -4,13 +4,14 @@ use std::error::Error;
 
 use malkoha::{Filter, Spec, testing};
 
-use super::{Course, FIRST_KEYS, Results, check, measured_rate};
+use super::{Course, FIRST_KEYS, Results, check, have_memory_ready, measured_rate};
 
 /// Points in a doubling.
 const POINTS: i32 = 10;
 
 /// Grows both filters from point to point.
 pub(super) fn measure(course: &Course, results: &mut Results) -> Result<(), Box<dyn Error>> {
+    have_memory_ready(course.keys)?;
     let mut growing = Spec::rate(course.rate).build()?;
     let mut chain = testing::build_chain(&Spec::new(FIRST_KEYS, course.rate))?;
     let mut next = 0;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use malkoha::Spec;
 
 use super::speed::planned;
-use super::{Course, Results};
+use super::{Course, Results, have_memory_ready};
 use crate::measure::Series;
 
 /// More keys would need too much memory for the times.
@@ -50,8 +50,9 @@ pub(super) fn measure(course: &Course, count: u64, results: &mut Results) -> Res
 
 /// Nanoseconds of every insert.
 fn nanoseconds(spec: &Spec, count: u64) -> Result<Vec<u32>, Box<dyn Error>> {
-    let mut filter = spec.build()?;
     let mut times = vec![0; usize::try_from(count)?];
+    have_memory_ready(count)?;
+    let mut filter = spec.build()?;
     for (key, time) in (0..count).zip(&mut times) {
         let begun = Instant::now();
         filter.insert(&key)?;

@@ -19,7 +19,7 @@ use std::error::Error;
 use malkoha::{Filter, Spec};
 
 use crate::cli::GrowthArgs;
-use crate::memory::use_pages;
+use crate::memory::{touch, use_pages};
 use crate::race::STRANGERS;
 use crate::table::{Cell, Table};
 
@@ -85,6 +85,14 @@ pub(crate) fn run(args: &GrowthArgs) -> Result<Table, Box<dyn Error>> {
     }
     merge::measure(&course, &mut results)?;
     Ok(results.0)
+}
+
+/// Takes as much memory as all filters of so many keys together, and gives it back. On a virtual machine the first touch
+/// of a page of 2 MiB may take milliseconds, because its host has to find memory for it. That is no part of a step of
+/// growth: whoever takes memory first waits for it.
+fn have_memory_ready(keys: u64) -> Result<(), Box<dyn Error>> {
+    touch(usize::try_from(16 * keys)?);
+    Ok(())
 }
 
 /// A filter that took its keys one by one.

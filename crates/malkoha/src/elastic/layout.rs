@@ -70,13 +70,13 @@ const SMALL_LEVEL: u32 = 7;
 /// that (docs/NOTEBOOK.md, "Shares of the rate for levels of growth").
 const USUAL_LEVEL: u32 = 17;
 
-/// Loads up to which places of 0 to 7 slots are filled. Tables beyond the first-level cache are filled a little less:
-/// there, long walks cost more than memory.
+/// Loads up to which places of 0 to 7 slots are filled. All but the smallest tables are filled a little less: there, long
+/// walks cost more than memory.
 const LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.93, 0.955, 0.97, 0.98, 0.985];
-const LARGE_LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.92, 0.945, 0.96, 0.972, 0.979];
+const LARGE_LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.92, 0.935, 0.955, 0.97, 0.98];
 
-/// The fewest places of a table beyond the first-level cache.
-const LARGE_PLACES: u32 = BASES[0] << SMALL_LEVEL;
+/// The fewest places of a table that is not among the smallest.
+const LARGE_PLACES: u32 = BASES[0] << 3;
 
 /// The numbers of a filter that grows in small steps. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
