@@ -73,7 +73,7 @@ const USUAL_LEVEL: u32 = 17;
 /// Loads up to which places of 0 to 7 slots are filled. All but the smallest tables are filled a little less: there, long
 /// walks cost more than memory.
 const LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.93, 0.955, 0.97, 0.98, 0.985];
-const LARGE_LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.92, 0.935, 0.955, 0.97, 0.98];
+const LARGE_LOADS: [f64; MOST_SLOTS as usize + 1] = [0.0, 0.45, 0.85, 0.92, 0.94, 0.957, 0.971, 0.98];
 
 /// The fewest places of a table that is not among the smallest.
 const LARGE_PLACES: u32 = BASES[0] << 3;
