@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::ptr;
 
 use malkoha::{Key, KeyHash, KeyHasher};
+use pyo3::PyTypeInfo;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString};
@@ -14,15 +15,21 @@ use pyo3::types::{PyBytes, PyInt, PyList, PyString};
 /// and for text without UTF-8. No code of Python runs.
 #[inline]
 pub(crate) fn usual_hash(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> Option<KeyHash> {
-    // Each of these types is told by one comparison.
-    if let Ok(text) = key.cast_exact::<PyString>() {
+    if let Some(text) = exactly::<PyString>(key) {
         return Some(hasher.bytes(text.to_str().ok()?.as_bytes()));
     }
-    if let Ok(number) = key.cast_exact::<PyInt>() {
+    if let Some(number) = exactly::<PyInt>(key) {
         return Some(small(number)?.key_hash(hasher));
     }
-    let bytes = key.cast_exact::<PyBytes>().ok()?;
+    let bytes = exactly::<PyBytes>(key)?;
     Some(hasher.bytes(bytes.as_bytes()))
+}
+
+/// A key as an object of this type, if it is exactly that. Other types are told by one comparison; a cast that fails
+/// would make an error first, with a reference to the type.
+#[inline]
+fn exactly<'a, 'py, T: PyTypeInfo>(key: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, T>> {
+    if key.is_exact_instance_of::<T>() { key.cast_exact().ok() } else { None }
 }
 
 /// An integer, if it has at most 64 bits with its sign.
