@@ -42,10 +42,7 @@ fn read(
 impl Content {
     fn into_object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         match self {
-            Self::Filter(filter) if filter.geometry().value_bits() > 0 => {
-                Ok(Bound::new(py, PyMap::of(*filter))?.into_any())
-            }
-            Self::Filter(filter) => Ok(Bound::new(py, PyFilter::of(*filter))?.into_any()),
+            Self::Filter(filter) => object_of(py, *filter),
             Self::Sharded(sharded) => {
                 let seed = sharded.geometry().seed();
                 Ok(Bound::new(py, PyFilter::new(Table::sharded(sharded), seed))?.into_any())
@@ -53,6 +50,14 @@ impl Content {
             Self::Window(window) => Ok(Bound::new(py, PyWindow::of(window))?.into_any()),
         }
     }
+}
+
+/// A filter of the engine as an object: a map if it has values.
+pub(crate) fn object_of(py: Python<'_>, filter: Filter) -> PyResult<Bound<'_, PyAny>> {
+    if filter.geometry().value_bits() > 0 {
+        return Ok(Bound::new(py, PyMap::of(filter))?.into_any());
+    }
+    Ok(Bound::new(py, PyFilter::of(filter))?.into_any())
 }
 
 /// Reads a filter, a map or a window from a file, and verifies it to the last bit.
@@ -85,7 +90,7 @@ pub(crate) fn from_bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, P
 
 /// Leaves a filter in its file: only what lookups touch is loaded, and processes share it.
 ///
-/// Only for files of one filter that does not grow. Nobody may change the file while it is mapped; ``save`` replaces it
+/// Only for files of one filter or map; one that grows must be of a cuckoo kind, the usual one. Nobody may change the file while it is mapped; ``save`` replaces it
 /// and does no harm. ``verify()`` checks the whole table, which ``map`` does not.
 #[pyfunction]
 pub(crate) fn map(py: Python<'_>, path: PathBuf) -> PyResult<PyMapped> {

@@ -16,7 +16,7 @@ use crate::error::{no_room, raise};
 use crate::facts::{Described, PyStats};
 use crate::files;
 use crate::key::hash_of;
-use crate::keys::{CHUNK, Nulls, answer_many, on_slice, with_keys};
+use crate::keys::{Keys, Nulls, answer_many, on_slice, with_keys};
 use crate::many::worth_a_copy;
 use crate::spec::{self, Whole};
 use crate::table::{Caller, check_memory, equal, reading, table_bytes, writing};
@@ -41,7 +41,37 @@ pub(crate) struct PyMap {
     hasher: KeyHasher,
 }
 
-type ValuesAndCounts<'py> = (Bound<'py, PyArray1<u16>>, Bound<'py, PyArray1<u32>>);
+pub(crate) type ValuesAndCounts<'py> = (Bound<'py, PyArray1<u16>>, Bound<'py, PyArray1<u32>>);
+
+/// The candidate values of many keys in a filter of the engine, and how many each key has.
+macro_rules! candidates {
+    ($filter:expr, $keys:expr, $threads:expr) => {{
+        let (mut values, mut counts) = (Vec::new(), Vec::new());
+        $crate::keys::on_slice!(
+            $keys.flat($threads.0)?,
+            |slice| for keys in slice.chunks($crate::keys::CHUNK) {
+                for candidates in $filter.get_slice(keys).map_err($crate::error::raise)? {
+                    counts.push(u32::try_from(candidates.len())?);
+                    values.extend(&candidates);
+                }
+            }
+        );
+        Ok((values, $keys.per_row(counts)))
+    }};
+}
+pub(crate) use candidates;
+
+/// Asks for the values of many keys without the interpreter's lock; returns them as arrays.
+pub(crate) fn candidates_of<'py>(
+    keys: &Bound<'py, PyAny>,
+    hasher: &KeyHasher,
+    nulls: Nulls,
+    ask: impl FnOnce(&Keys) -> PyResult<(Vec<u16>, Vec<u32>)> + Send,
+) -> PyResult<ValuesAndCounts<'py>> {
+    let py = keys.py();
+    let (values, counts) = with_keys(keys, hasher, nulls, |keys| py.detach(|| ask(keys)))?;
+    Ok((values.into_pyarray(py), counts.into_pyarray(py)))
+}
 
 impl PyMap {
     pub(crate) fn of(filter: Filter) -> Self {
@@ -140,21 +170,10 @@ impl PyMap {
         nulls: Nulls,
         threads: Threads,
     ) -> PyResult<ValuesAndCounts<'py>> {
-        let py = keys.py();
-        let (values, counts) = with_keys(keys, &self.hasher, nulls, |keys| {
-            py.detach(|| {
-                let filter = reading(Caller::Detached, &self.filter)?;
-                let (mut values, mut counts) = (Vec::new(), Vec::new());
-                on_slice!(keys.flat(threads.0)?, |slice| for keys in slice.chunks(CHUNK) {
-                    for candidates in filter.get_slice(keys).map_err(raise)? {
-                        counts.push(u32::try_from(candidates.len())?);
-                        values.extend(&candidates);
-                    }
-                });
-                Ok((values, keys.per_row(counts)))
-            })
-        })?;
-        Ok((values.into_pyarray(py), counts.into_pyarray(py)))
+        candidates_of(keys, &self.hasher, nulls, |keys| {
+            let filter = reading(Caller::Detached, &self.filter)?;
+            candidates!(filter, keys, threads)
+        })
     }
 
     /// Which keys may be in the map, as an array of bool.

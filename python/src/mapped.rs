@@ -10,9 +10,10 @@ use pyo3::types::PyTuple;
 
 use crate::error::raise;
 use crate::facts::{Described, PyStats};
-use crate::filter::PyFilter;
+use crate::files;
 use crate::key::hash_of;
 use crate::keys::{Nulls, answer_many, on_slice};
+use crate::map::{ValuesAndCounts, candidates, candidates_of};
 use crate::threads::Threads;
 use crate::view;
 
@@ -61,14 +62,48 @@ impl PyMapped {
         self.mapped.count(&hash_of(key, self.mapped.hasher())?).map_err(raise)
     }
 
+    /// How many stored copies look like each key, as an array of uint32.
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
+    fn count_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        nulls: Nulls,
+        threads: Threads,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        answer_many(keys, self.mapped.hasher(), nulls, |keys| {
+            let counts =
+                on_slice!(keys.flat(threads.0)?, |slice| self.mapped.count_slice(slice).map_err(raise)?);
+            Ok(keys.per_row(counts))
+        })
+    }
+
+    /// For the file of a ``Map``: the values of all stored copies that look like this key, ascending.
+    fn get(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
+        Ok(self.mapped.get(&hash_of(key, self.mapped.hasher())?).map_err(raise)?.to_vec())
+    }
+
+    /// For the file of a ``Map``: the candidate values of many keys in one array of uint16, and how many each key has in
+    /// one of uint32.
+    #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
+           text_signature = "($self, keys, *, nulls='error', threads=1)")]
+    fn get_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        nulls: Nulls,
+        threads: Threads,
+    ) -> PyResult<ValuesAndCounts<'py>> {
+        candidates_of(keys, self.mapped.hasher(), nulls, |keys| candidates!(self.mapped, keys, threads))
+    }
+
     /// Checks the whole table, and raises ``FormatError`` if it is damaged.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.mapped.verify()).map_err(raise)
     }
 
-    /// A verified copy in memory, which can be changed.
-    fn load(&self, py: Python<'_>) -> PyResult<PyFilter> {
-        py.detach(|| self.mapped.load()).map(PyFilter::of).map_err(raise)
+    /// A verified copy in memory, which can be changed: a ``Filter``, or a ``Map`` if there are values.
+    fn load<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        files::object_of(py, py.detach(|| self.mapped.load()).map_err(raise)?)
     }
 
     fn __len__(&self) -> PyResult<usize> {

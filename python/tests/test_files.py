@@ -63,6 +63,28 @@ def test_mapped(tmp_path):
     assert all(key in mapped for key in KEYS), "a saved file replaces a mapped one and does not change it"
 
 
+def test_mapped_maps(tmp_path):
+    """Values are read from the file, and a copy in memory is a map again."""
+    for shelves in (Map(1000, 1e-9), Map(rate=1e-9)):
+        shelves.add_many(KEYS, range(len(KEYS)))
+        shelves.add("cuckoo", 99)
+        shelves.save(tmp_path / "shelves")
+        mapped = malkoha.map(tmp_path / "shelves")
+        assert [mapped.get(key) for key in KEYS] == [shelves.get(key) for key in KEYS]
+        assert mapped.get("cuckoo") == [1, 99] and mapped.get("owl") == []
+        for ours, theirs in zip(mapped.get_many(KEYS), shelves.get_many(KEYS), strict=True):
+            assert (ours == theirs).all() and ours.dtype == theirs.dtype
+        assert mapped.get_many(["owl", None, "cuckoo"], nulls="skip")[1].tolist() == [0, 0, 2]
+        assert mapped.count_many(["owl", "cuckoo", None], nulls="skip", threads=2).tolist() == [0, 2, 0]
+        loaded = mapped.load()
+        assert type(loaded) is Map and loaded == shelves
+    Filter(10, 0.1).save(tmp_path / "plain")
+    with pytest.raises(TypeError, match=r"malkoha\.Map"):
+        malkoha.map(tmp_path / "plain").get("cuckoo")
+    with pytest.raises(TypeError, match=r"malkoha\.Map"):
+        malkoha.map(tmp_path / "plain").get_many(["cuckoo"])
+
+
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickles_hold_the_bytes_of_files(protocol):
     for whole in (Filter(100, 1e-9), Filter(rate=1e-9), Filter(100, 1e-9, shards=2), Map(100, 1e-9), Window(100, 1e-9)):

@@ -41,7 +41,11 @@ def filters(numbers: NDArray[np.int64], words: Iterable[str]) -> None:
     assert_type(birds.stats().predicted_rate, float)
     birds.save(Path("birds"))
     assert_type(malkoha.open("birds"), Filter | Map | Window)
-    assert_type(malkoha.map("birds"), Mapped)
+    mapped = malkoha.map("birds")
+    assert_type(mapped, Mapped)
+    assert_type((mapped.get("koel"), mapped.load()), tuple[list[int], Filter | Map])
+    assert_type(mapped.get_many(numbers), tuple[NDArray[np.uint16], NDArray[np.uint32]])
+    assert_type(mapped.count_many(numbers), NDArray[np.uint32])
     assert_type(Filter.from_bytes(birds.to_bytes()), Filter)
     assert_type((birds.keys, birds.rate, birds.shards), tuple[int, float, int | None])
 
