@@ -74,7 +74,10 @@ fn doubled(filter: &Filter, keys: u64) -> Result<Cow<'_, Filter>, Error> {
 /// >>> len(malkoha.merge(parts))
 /// 300
 #[pyfunction]
-pub(crate) fn merge(py: Python<'_>, filters: Vec<Py<PyFilter>>) -> PyResult<PyFilter> {
+pub(crate) fn merge(filters: &Bound<'_, PyAny>) -> PyResult<PyFilter> {
+    let py = filters.py();
+    let filters = filters.try_iter()?.map(|filter| Ok(filter?.cast_into::<PyFilter>()?.unbind()));
+    let filters = filters.collect::<PyResult<Vec<_>>>()?;
     let locks = filters.iter().map(|filter| filter.get().single("be merged into a larger one"));
     let locks = locks.collect::<PyResult<Vec<_>>>()?;
     py.detach(|| {

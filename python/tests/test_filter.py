@@ -202,8 +202,12 @@ def test_merging_more_than_fits():
     assert whole == malkoha.merge(parts), "in the order given"
     with pytest.raises(TypeError, match="twice"):
         malkoha.merge([parts[0], parts[0]])
+    assert whole == malkoha.merge(part for part in parts), "any iterable"
     with pytest.raises(TypeError, match="at least one"):
         malkoha.merge([])
+    for wrong in (7, [7], [parts[0], None], parts[0]):
+        with pytest.raises(TypeError):
+            malkoha.merge(wrong)
 
 
 def test_growing_filters_of_different_sizes_merge():

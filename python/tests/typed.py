@@ -36,6 +36,7 @@ def filters(numbers: NDArray[np.int64], words: Iterable[str]) -> None:
     birds |= birds
     assert_type(birds, Filter)
     assert_type(malkoha.merge([birds]), Filter)
+    assert_type(malkoha.merge(Filter(10, 0.1) for _ in words), Filter)
     assert_type(birds == birds, bool)
     assert_type(birds.stats(), Stats)
     assert_type(birds.stats().predicted_rate, float)
