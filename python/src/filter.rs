@@ -79,9 +79,9 @@ impl PyFilter {
         rate: Option<f64>,
         memory: Option<Whole>,
         kind: &str,
-        seed: u64,
+        #[pyo3(from_py_with = spec::seed)] seed: u64,
         growing: Option<bool>,
-        shards: Option<u32>,
+        #[pyo3(from_py_with = spec::shards)] shards: Option<u32>,
         key_format: &str,
         load: Option<f64>,
     ) -> PyResult<Self> {

@@ -91,7 +91,7 @@ impl PyMap {
         bits: u32,
         memory: Option<Whole>,
         kind: &str,
-        seed: u64,
+        #[pyo3(from_py_with = spec::seed)] seed: u64,
     ) -> PyResult<Self> {
         let spec = spec::spec(keys, rate, memory)?.kind(spec::kind(kind)?).seed(seed).values(bits);
         py.detach(|| spec.build()).map(Self::of).map_err(raise)

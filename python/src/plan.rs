@@ -91,7 +91,7 @@ pub(crate) fn offers(
     rate: Option<f64>,
     memory: Option<Whole>,
     needs: Vec<String>,
-    seed: u64,
+    #[pyo3(from_py_with = spec::seed)] seed: u64,
 ) -> PyResult<(Vec<PyOffer>, Option<PyOffer>, &'static str)> {
     let spec = spec::spec(keys, rate, memory)?.seed(seed);
     let needs = needs.iter().map(|need| spec::need(need)).collect::<PyResult<Vec<_>>>()?;

@@ -32,6 +32,25 @@ impl<'py> FromPyObject<'_, 'py> for Whole {
     }
 }
 
+/// The seed of hashes.
+pub(crate) fn seed(given: &Bound<'_, PyAny>) -> PyResult<u64> {
+    given.extract().map_err(|_| no_number("a seed", "from 0 to 2**64 - 1", given))
+}
+
+/// The number of shards, if there are any. The engine says which numbers are too large.
+pub(crate) fn shards(given: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+    given.extract().map_err(|_| no_number("shards", "from 1 to 4096", given))
+}
+
+/// The exception for a number that is none, or out of range.
+#[cold]
+fn no_number(what: &str, range: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    match given.repr() {
+        Ok(given) => PyValueError::new_err(format!("{what} must be a whole number {range}, and not {given}")),
+        Err(error) => error,
+    }
+}
+
 /// Two of keys, rate and memory; or a rate alone, for a filter that grows.
 pub(crate) fn spec(keys: Option<Whole>, rate: Option<f64>, memory: Option<Whole>) -> PyResult<Spec> {
     match (keys, rate, memory) {

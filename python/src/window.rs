@@ -94,7 +94,7 @@ impl PyWindow {
         generations: u32,
         memory: Option<Whole>,
         kind: &str,
-        seed: u64,
+        #[pyo3(from_py_with = spec::seed)] seed: u64,
     ) -> PyResult<Self> {
         if keys.is_none() && memory.is_none() && ticks.is_none() {
             return Err(PyTypeError::new_err(

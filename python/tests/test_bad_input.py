@@ -61,16 +61,38 @@ def test_objects_that_are_no_keys(birds, key, advice):
 
 @pytest.mark.parametrize("key", [2**128, -(2**127) - 1, 10**100])
 def test_huge_integers(birds, key):
-    for operation in (birds.add, birds.__contains__, lambda key: birds.add_many([1, key])):
+    for operation in (birds.add, birds.__contains__):
         with pytest.raises(OverflowError, match=r"below 2\*\*128.*str\(key\)"):
             operation(key)
+    for operation in (birds.add_many, birds.add_unique_many, birds.contains_many, birds.remove_many):
+        with pytest.raises(OverflowError, match=r"^row 1: .*below 2\*\*128.*str\(key\)"):
+            operation([1, key])
     assert len(birds) == 2
+
+
+@pytest.mark.parametrize("number", [-1, 2**64, 1.5, "7"])
+def test_seeds_and_shards_out_of_range(number):
+    for make in (Filter, Map, Window):
+        with pytest.raises(ValueError, match=f"a seed must be .* and not {number!r}"):
+            make(100, 0.01, seed=number)
+    with pytest.raises(ValueError, match="a seed must be"):
+        malkoha.plan(keys=100, rate=0.01, seed=number)
+    with pytest.raises(ValueError, match="a seed must be"):
+        malkoha.hash_many([1], seed=number)
+    with pytest.raises(ValueError, match=f"shards must be .* and not {number!r}"):
+        Filter(100, 0.01, shards=number)
+    assert Filter(100, 0.01, shards=None, seed=2**64 - 1).seed == 2**64 - 1
+    with pytest.raises(ValueError, match="4096"):
+        Filter(100, 0.01, shards=4097)
 
 
 def test_text_that_has_no_utf8(birds):
     for operation in (birds.add, lambda key: birds.add_many([key]), lambda key: birds.add_many(np.array([key]))):
         with pytest.raises(UnicodeError, match="surrogate"):
             operation("\ud800")
+    with pytest.raises(UnicodeError, match="surrogate") as caught:
+        birds.add_many(["koel", "owl", "\ud800"])
+    assert caught.value.__notes__ == ["the key in row 2 is none"]
     assert len(birds) == 2
 
 

@@ -334,7 +334,7 @@ pub(crate) fn answer_many<'py, T: Element>(
 #[pyo3(signature = (keys, *, seed=0, threads=Threads(1)), text_signature = "(keys, *, seed=0, threads=1)")]
 pub(crate) fn hash_many<'py>(
     keys: &Bound<'py, PyAny>,
-    seed: u64,
+    #[pyo3(from_py_with = crate::spec::seed)] seed: u64,
     threads: Threads,
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     answer_many(keys, &KeyHasher::new(seed), Nulls::Error, |keys| {

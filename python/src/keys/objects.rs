@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use malkoha::{KeyHash, KeyHasher};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList};
 
@@ -119,10 +119,15 @@ impl Rows<'_> {
 #[cold]
 fn in_row(key: &Bound<'_, PyAny>, row: usize, error: PyErr) -> PyErr {
     let py = key.py();
-    if !error.is_instance_of::<PyTypeError>(py) {
-        return error;
+    if error.is_instance_of::<PyTypeError>(py) {
+        return PyTypeError::new_err(format!("row {row}: {}", no_key(key).value(py)));
     }
-    PyTypeError::new_err(format!("row {row}: {}", no_key(key).value(py)))
+    if error.is_instance_of::<PyOverflowError>(py) {
+        return PyOverflowError::new_err(format!("row {row}: {}", error.value(py)));
+    }
+    // Others have more to them than a text, so a note has to do. If there is none, the error is still right.
+    let _ = error.value(py).call_method1("add_note", (format!("the key in row {row} is none"),));
+    error
 }
 
 #[cold]
