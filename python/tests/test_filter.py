@@ -268,6 +268,9 @@ def test_plan():
     for wrong in ({}, {"rate": 0.1}, {"keys": 1, "rate": 0.1, "memory": 1}):
         with pytest.raises(TypeError, match="two of"):
             malkoha.plan(**wrong)
+    with pytest.raises(ValueError, match="10 bytes") as caught:
+        malkoha.plan(keys=1e6, memory=10)
+    assert "grow" not in str(caught.value)
     with pytest.raises(ValueError, match="needs: delete, grow"):
         malkoha.plan(keys=1, rate=0.1, needs=["fly"])
 

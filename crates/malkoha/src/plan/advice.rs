@@ -127,7 +127,9 @@ impl Spec {
         for &kind in Kind::USUAL.iter().chain(&[Kind::Elastic]) {
             match self.kind(kind).plan() {
                 Ok(geometry) => offers.push(geometry),
-                Err(error) => refusal = Some(error),
+                // Filters that grow are refused for what the others can do, such as a memory.
+                Err(error) if kind != Kind::Elastic || refusal.is_none() => refusal = Some(error),
+                Err(_) => {}
             }
         }
         if let (true, Some(error)) = (offers.is_empty(), refusal) {
@@ -226,5 +228,9 @@ mod tests {
         assert_eq!(advice.geometry.kind(), Kind::Blocked(1));
         assert_eq!(Spec::new(0, 0.01).recommend(&[]), Err(Error::NoKeys));
         assert_eq!(Spec::new(1000, 2.0).recommend(&[]), Err(Error::Rate { got: 2.0 }));
+        let tiny = Spec::keys_in_memory(1_000_000, 10);
+        let refusals: Vec<_> = Kind::USUAL.iter().filter_map(|&kind| tiny.kind(kind).plan().err()).collect();
+        let said = tiny.recommend(&[]).unwrap_err();
+        assert!(refusals.contains(&said), "{said}: the memory is too small, not one that may not be given");
     }
 }
