@@ -34,11 +34,19 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         row::find_homes(self.cpu, &self.placement, &hashes, row);
     }
 
-    /// Finds the homes of a row, and prefetches them if that helps.
-    fn approach_row(&self, hashes: &[KeyHash; ROW], row: &mut Row) {
-        row::find_homes(self.cpu, &self.placement, hashes, row);
-        if self.is_in_memory() {
-            table::ask_for_row(&self.table, row);
+    /// Finds the homes of a row of keys, or of fewer, and prefetches them if that helps.
+    fn approach_row(&self, hashes: &[KeyHash], row: &mut Row) {
+        if let Ok(hashes) = hashes.try_into() {
+            row::find_homes(self.cpu, &self.placement, hashes, row);
+            if self.is_in_memory() {
+                table::ask_for_row(&self.table, row);
+            }
+            return;
+        }
+        for (i, hash) in hashes.iter().enumerate() {
+            let homes = self.placement.homes(*hash);
+            self.prefetch_homes(homes);
+            row.set(i, homes);
         }
     }
 
@@ -153,23 +161,21 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         mut act: impl FnMut(&mut Self, KeyHash, super::Homes, usize) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut rows = [Row::default(), Row::default()];
-        let (full, few) = hashes.as_chunks::<ROW>();
-        if let Some(first) = full.first() {
+        let mut chunks = hashes.chunks(ROW).peekable();
+        if let Some(first) = chunks.peek() {
             self.approach_row(first, &mut rows[0]);
         }
-        for (i, hashes) in full.iter().enumerate() {
-            if let Some(next) = full.get(i + 1) {
-                self.approach_row(next, &mut rows[(i + 1) % 2]);
+        let (mut here, mut done) = (0, 0);
+        while let Some(hashes) = chunks.next() {
+            if let Some(next) = chunks.peek() {
+                self.approach_row(next, &mut rows[1 - here]);
             }
+            // The only call of `act`, so that it is compiled into the loop.
             for (j, hash) in hashes.iter().enumerate() {
-                act(self, *hash, rows[i % 2].get(j), i * ROW + j)?;
+                act(self, *hash, rows[here].get(j), done)?;
+                done += 1;
             }
-        }
-        for hash in few {
-            self.prefetch_homes(self.placement.homes(*hash));
-        }
-        for (j, hash) in few.iter().enumerate() {
-            act(self, *hash, self.placement.homes(*hash), full.len() * ROW + j)?;
+            here = 1 - here;
         }
         Ok(())
     }
