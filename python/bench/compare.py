@@ -1,10 +1,10 @@
 """Measures the package beside the engine in Rust, beside other packages and beside a set; prints Markdown.
 
     python bench/compare.py              all tables
-    python bench/compare.py rust         one of: rust, single, many, memory
+    python bench/compare.py rust         one of: rust, single, many, lists, memory
 
-Needs cargo, polars, pyarrow, rbloom, pybloom-live, pyprobables and cuckoopy. Every figure is the median of several runs,
-and what is compared takes turns in one process.
+Needs cargo, polars, pyarrow, rbloom, pybloom-live, pyprobables and cuckoopy. Every figure is the median of several
+runs, and what is compared takes turns in one process.
 """
 
 from __future__ import annotations
@@ -224,6 +224,32 @@ def many_at_once() -> None:
     table(["keys", "container", "add", "find"], rows)
 
 
+def lists() -> None:
+    """`update` with lists in the order of their objects, of several lengths."""
+    import rbloom
+
+    rows = []
+    for count in (100_000, SOME, 3_000_000, MANY):
+        for name, keys in (("str", texts(count)), ("int", list(range(count)))):
+            makers: dict[str, tuple[Callable[[], Any], dict[str, int]]] = {
+                "`Filter`": (lambda: Filter(count, RATE), {}),
+                "`Filter`, `threads=2`": (lambda: Filter(count, RATE), {"threads": 2}),
+                "rbloom": (lambda: rbloom.Bloom(count, RATE), {}),
+            }
+
+            def update(make: Callable[[], Any], options: dict[str, int], keys: list[Any] = keys) -> float:
+                container = make()
+                return seconds(lambda: container.update(keys, **options))
+
+            actions = {what: lambda m=make, o=options: update(m, o) for what, (make, options) in makers.items()}
+            measured = medians(actions, 25 if count <= SOME else ROUNDS)
+            speeds = [f"{count / measured[what] / 1e6:.1f}" for what in makers]
+            ratio = measured["rbloom"] / measured["`Filter`"]
+            rows.append([f"{count:,}", name, *speeds, f"{ratio:.2f}"])
+    print("`update` with a list in order, million keys per second\n")
+    table(["keys", "of", "`Filter`", "`threads=2`", "rbloom", "ratio, one thread"], rows)
+
+
 def memory() -> None:
     words = texts(SOME)
     rows = []
@@ -245,7 +271,7 @@ def memory() -> None:
     table(["container", "MB"], rows)
 
 
-TABLES = {"rust": beside_rust, "single": one_by_one, "many": many_at_once, "memory": memory}
+TABLES = {"rust": beside_rust, "single": one_by_one, "many": many_at_once, "lists": lists, "memory": memory}
 
 if __name__ == "__main__":
     print(f"{platform.machine()}, CPython {platform.python_version()}, numpy {np.__version__}, polars {pl.__version__}\n")

@@ -2,8 +2,9 @@
 
     python bench/dask_scale.py [KEYS [PARTITIONS]] [build grown killed dedup drop_duplicates text]
 
-KEYS is 10^8 and PARTITIONS 64 unless given. `text` makes the keys of dedup and drop_duplicates URLs instead of int64. The memory is the largest sum of what both worker processes had resident,
-sampled ten times a second, above what they had before.
+KEYS is 10^8 and PARTITIONS 64 unless given. `text` makes the keys of dedup and drop_duplicates URLs instead of int64.
+The memory is the largest sum of what both worker processes had resident, sampled ten times a second, above what they
+had before.
 """
 
 from __future__ import annotations
@@ -116,27 +117,27 @@ def main() -> None:
     def check_filter(filter: Filter) -> str:
         return check(filter, keys)
 
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit=0)
-    with cluster, Client(cluster) as client:
-        planned, grown = build(whole["key"], RATE, keys=keys), build(whole["key"], RATE)
-        cases: dict[str, tuple[Callable[[], Any], Callable[[Any], str]]] = {
-            "build": (lambda: client.compute(planned).result(), check_filter),
-            "grown": (lambda: client.compute(grown).result(), check_filter),
-            "killed": (lambda: killing_one(client, planned), check_filter),
-            "dedup": (lambda: len(dedup(half, "key")), check_rows),
-            "drop_duplicates": (lambda: len(half.drop_duplicates(split_out=parts)), check_rows),
-        }
-        print(f"{keys:,} rows in {parts} partitions{', keys are URLs' if 'text' in sys.argv else ''}\n")
-        print("| | seconds | MB in both workers | |\n| --- | --: | --: | --- |")
-        for name in [word for word in sys.argv[1:] if word in cases] or cases:
+    planned, grown = build(whole["key"], RATE, keys=keys), build(whole["key"], RATE)
+    cases: dict[str, tuple[Callable[[Client], Any], Callable[[Any], str]]] = {
+        "build": (lambda client: client.compute(planned).result(), check_filter),
+        "grown": (lambda client: client.compute(grown).result(), check_filter),
+        "killed": (lambda client: killing_one(client, planned), check_filter),
+        "dedup": (lambda _: len(dedup(half, "key")), check_rows),
+        "drop_duplicates": (lambda _: len(half.drop_duplicates(split_out=parts)), check_rows),
+    }
+    print(f"{keys:,} rows in {parts} partitions{', keys are URLs' if 'text' in sys.argv else ''}\n")
+    print("| | seconds | MB in both workers | |\n| --- | --: | --: | --- |")
+    options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": None}
+    for name in [word for word in sys.argv[1:] if word in cases] or cases:
+        act, verify = cases[name]
+        # Each with workers of its own, which have kept no memory.
+        with LocalCluster(host="127.0.0.1", **options) as cluster, Client(cluster) as client:
             with Memory(client) as memory:
                 start = time.perf_counter()
-                act, verify = cases[name]
-                result = act()
+                result = act(client)
                 took = time.perf_counter() - start
             megabytes = (memory.peak - memory.before) / 1e6
             print(f"| {name} | {took:.1f} | {megabytes:.0f} | {verify(result)} |", flush=True)
-            client.restart()
 
 
 if __name__ == "__main__":
