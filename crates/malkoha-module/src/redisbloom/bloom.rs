@@ -2,7 +2,6 @@
 
 use super::Refused;
 use super::murmur;
-use super::rows::{Positions, ROW, in_rows};
 use crate::server::memory;
 
 /// The numbers of bits of a table are whole words.
@@ -79,14 +78,14 @@ impl Link {
 
 /// Remainders by a number of bits, without a division for each: it takes longer than all the rest of a lookup.
 #[derive(Clone, Copy)]
-struct Divisor {
+pub(super) struct Divisor {
     bits: u64,
     /// 2^64 divided by `bits`, at most 1 less.
     reciprocal: u64,
 }
 
 impl Divisor {
-    fn new(bits: u64) -> Self {
+    pub(super) fn new(bits: u64) -> Self {
         Self { bits, reciprocal: u64::MAX / bits }
     }
 
@@ -99,15 +98,15 @@ impl Divisor {
     }
 }
 
-fn is_set(table: &[u8], bit: u64) -> bool {
+pub(super) fn is_set(table: &[u8], bit: u64) -> bool {
     table[byte_of(bit)] & mask_of(bit) != 0
 }
 
-fn byte_of(bit: u64) -> usize {
+pub(super) fn byte_of(bit: u64) -> usize {
     (bit / 8) as usize
 }
 
-fn mask_of(bit: u64) -> u8 {
+pub(super) fn mask_of(bit: u64) -> u8 {
     1 << (bit % 8)
 }
 
@@ -127,7 +126,7 @@ impl Hashed {
     }
 
     /// Bit number `index` of this key in a table with so many.
-    fn bit(self, index: u32, of: Divisor) -> u64 {
+    pub(super) fn bit(self, index: u32, of: Divisor) -> u64 {
         of.remainder(self.start.wrapping_add(u64::from(index).wrapping_mul(self.step)))
     }
 
@@ -211,66 +210,6 @@ impl Bloom {
     #[must_use]
     pub fn contains(&self, key: Hashed) -> bool {
         self.links.iter().rev().any(|link| key.is_in(link))
-    }
-
-    /// Whether the filter may hold each of these items.
-    #[must_use]
-    pub fn contains_each<'a>(&self, items: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<bool> {
-        let mut all = Vec::with_capacity(items.len());
-        in_rows(items, Hashed::of, |row| all.extend_from_slice(&self.contains_row(row)[..row.len()]));
-        all
-    }
-
-    /// [`contains`](Self::contains) for a row of keys: the first bit of all, then the second of those whose first is
-    /// set, and so on.
-    fn contains_row(&self, row: &[Hashed]) -> [bool; ROW] {
-        let mut found = [false; ROW];
-        let mut missing = Positions::first(row.len());
-        for (link, table) in self.links.iter().rev() {
-            let (of, mut maybe) = (Divisor::new(link.bits), missing.clone());
-            for index in 0..link.hashes {
-                maybe.retain(|at| is_set(table, row[at].bit(index, of)));
-                if maybe.is_empty() {
-                    break;
-                }
-            }
-            maybe.iter().for_each(|at| found[at] = true);
-            missing.retain(|at| !found[at]);
-            if missing.is_empty() {
-                break;
-            }
-        }
-        found
-    }
-
-    /// [`insert`](Self::insert) for each of these items, up to the first that is refused.
-    pub fn insert_each<'a>(
-        &mut self,
-        items: impl ExactSizeIterator<Item = &'a [u8]>,
-    ) -> Vec<Result<bool, Refused>> {
-        let mut all: Vec<Result<bool, Refused>> = Vec::with_capacity(items.len());
-        in_rows(items, Hashed::of, |row| {
-            // Bits that are set stay so.
-            let all_found = if row.len() > 1 { self.contains_row(row) } else { [false; ROW] };
-            self.fetch_row(row, &all_found);
-            for (key, found) in row.iter().zip(all_found) {
-                if all.last().is_some_and(Result::is_err) {
-                    return;
-                }
-                all.push(if found { Ok(false) } else { self.insert(*key) });
-            }
-        });
-        all
-    }
-
-    /// Reads the bits of those keys of a row that were not found, so that they are in the processor's cache.
-    fn fetch_row(&self, row: &[Hashed], found: &[bool; ROW]) {
-        let (link, table) = self.newest();
-        let of = Divisor::new(link.bits);
-        for (key, _) in row.iter().zip(found).filter(|(_, found)| !**found) {
-            let bytes = (0..link.hashes).map(|index| table[byte_of(key.bit(index, of))]);
-            core::hint::black_box(bytes.fold(0, |all, byte| all ^ byte));
-        }
     }
 
     /// Whether the filter grows when it is full.
@@ -391,34 +330,6 @@ mod tests {
                 u64::MAX / bits * bits - 1,
             ]) {
                 assert_eq!(Divisor::new(bits).remainder(number), number % bits, "{number} {bits}");
-            }
-        }
-    }
-
-    /// Rows give the answers, the refusals and the bytes that one item after the other gives.
-    #[test]
-    fn rows_are_what_single_items_are() {
-        for (entries, growth) in [(10, 1), (100, 2), (5000, 2), (400, 0)] {
-            let mut rows = Bloom::new(entries, 0.1, growth).unwrap();
-            let mut single = rows.copy().unwrap();
-            for (turn, count) in [1usize, 2, 63, 64, 65, 300, 1000].into_iter().enumerate() {
-                // Some items come twice, in the same command or in another.
-                let items: Vec<String> = (0..count).map(|i| (i * i % 701 + turn).to_string()).collect();
-                let bytes = || items.iter().map(String::as_bytes);
-                let mut one_by_one = Vec::new();
-                for item in bytes() {
-                    one_by_one.push(single.insert(Hashed::of(item)));
-                    if one_by_one.last().is_some_and(Result::is_err) {
-                        break;
-                    }
-                }
-                assert_eq!(rows.insert_each(bytes()), one_by_one, "{entries} {growth} {count}");
-                assert_eq!(rows, single);
-                let others: Vec<String> = (500..1000).map(|i| i.to_string()).collect();
-                let found = rows.contains_each(others.iter().map(String::as_bytes));
-                let expected: Vec<bool> =
-                    others.iter().map(|item| single.contains(Hashed::of(item.as_bytes()))).collect();
-                assert_eq!(found, expected);
             }
         }
     }

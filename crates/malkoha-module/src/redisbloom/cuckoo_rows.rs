@@ -3,6 +3,7 @@
 use super::Refused;
 use super::cuckoo::{Cuckoo, Hashed, begin, holds};
 use super::rows::{Positions, ROW, in_rows};
+use crate::server::memory;
 
 impl Cuckoo {
     /// Whether the filter may hold each of these items.
@@ -59,12 +60,13 @@ impl Cuckoo {
         all
     }
 
-    /// Reads the buckets of a row of keys in the newest table, so that they are in the processor's cache.
+    /// Asks for the memory of the buckets of a row of keys in the newest table.
     fn fetch_row(&self, row: &[Hashed]) {
         let (size, table) = (self.bucket_size(), self.tables.last().expect("there is always a table"));
-        let slots =
-            |key: &Hashed| table[begin(table, size, key.first)] ^ table[begin(table, size, key.second)];
-        core::hint::black_box(row.iter().fold(0, |all, key| all ^ slots(key)));
+        for key in row.iter().filter(|_| row.len() > 1) {
+            memory::prefetch(table, begin(table, size, key.first));
+            memory::prefetch(table, begin(table, size, key.second));
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod bloom;
 pub mod bloom_dump;
+mod bloom_rows;
 pub mod cuckoo;
 pub mod cuckoo_dump;
 mod cuckoo_rows;

@@ -179,6 +179,19 @@ pub fn zeroed(len: usize) -> Option<Box<[u8]>> {
     Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(memory, len)) })
 }
 
+/// Asks the processor to fetch the memory of a byte that is needed soon. Only a hint.
+#[inline]
+pub fn prefetch(bytes: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64, and a prefetch reads nothing: any address is allowed.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, at);
+}
+
 /// A copy of bytes; `None` if there is no memory for it.
 pub fn copy(bytes: &[u8]) -> Option<Box<[u8]>> {
     let mut copy = Vec::new();
