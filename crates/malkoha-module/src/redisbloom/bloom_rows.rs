@@ -179,4 +179,30 @@ mod tests {
             }
         }
     }
+
+    /// Of a row of new items, a link takes exactly as many as it is planned for.
+    #[test]
+    fn rows_end_where_links_are_full() {
+        let items: Vec<String> = (0..100).map(|i| format!("new {i}")).collect();
+        for entries in 1..70 {
+            for growth in [0, 1] {
+                let mut rows = Bloom::new(entries, 1e-4, growth).unwrap();
+                let mut single = rows.copy().unwrap();
+                let mut one_by_one = Vec::new();
+                for item in &items {
+                    one_by_one.push(single.insert(Hashed::of(item.as_bytes())));
+                    if one_by_one.last().is_some_and(Result::is_err) {
+                        break;
+                    }
+                }
+                assert_eq!(
+                    rows.insert_each(items.iter().map(String::as_bytes)),
+                    one_by_one,
+                    "{entries} {growth}"
+                );
+                assert_eq!(rows, single);
+                assert!(rows.links().iter().all(|(link, _)| link.items <= entries));
+            }
+        }
+    }
 }
