@@ -156,6 +156,8 @@ mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+#[doc(hidden)]
+pub use bits::loops::{Loops, Widest};
 pub use bloom::Cost;
 pub use cuckoo::Offsets;
 pub use elastic::ElasticLayout;

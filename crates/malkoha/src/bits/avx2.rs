@@ -63,6 +63,7 @@ fn ask<T, Q: Question<T>>(of: &T, hash: KeyHash) -> bool {
 }
 
 impl Vectors for Avx2 {
+    const WORDS: usize = 4;
     type Multiply = Narrow;
     const DRAWS_TOGETHER: bool = false;
 

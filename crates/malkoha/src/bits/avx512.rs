@@ -425,6 +425,7 @@ fn wide_vacant(table: &PrefixTable, first: u32, second: u32, sought: u64) -> u32
 }
 
 impl Vectors for Avx512 {
+    const WORDS: usize = 8;
     type Multiply = Narrow;
     const DRAWS_TOGETHER: bool = true;
 

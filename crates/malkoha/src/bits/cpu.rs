@@ -21,6 +21,9 @@ use super::{avx2, avx512};
 
 /// Operations on several words, lanes or slots at once.
 pub trait Vectors: Copy {
+    /// The words of the vectors that the compiler makes of loops.
+    const WORDS: usize;
+
     /// The draws that are fastest for many fractions together.
     type Multiply: Multiply;
 
@@ -129,6 +132,7 @@ pub(crate) trait Work {
 pub(crate) struct Portable;
 
 impl Vectors for Portable {
+    const WORDS: usize = 2;
     type Multiply = Whole;
     const DRAWS_TOGETHER: bool = false;
 

@@ -15,6 +15,7 @@ pub(crate) mod chosen;
 pub(crate) mod cpu;
 pub(crate) mod drawn;
 pub(crate) mod lanes;
+pub(crate) mod loops;
 #[cfg(test)]
 pub(crate) mod naive;
 pub(crate) mod pair;
