@@ -121,6 +121,21 @@ fn sequences_that_are_read_as_lines_are_noted() {
 }
 
 #[test]
+fn marks_of_encodings_are_noted() {
+    let scene = Scene::new("marks");
+    scene.write("mark.txt", "\u{FEFF}owl\ncrow\n");
+    let ran = scene.run("build -o f.malkoha mark.txt");
+    assert!(
+        ran.err.contains("mark.txt begins with a byte order mark, which is part of its first key"),
+        "{ran}"
+    );
+    scene.write("wide.txt", b"\xFF\xFEo\0w\0l\0\n\0");
+    let ran = scene.run("query f.malkoha wide.txt");
+    assert!(ran.err.contains("wide.txt looks like UTF-16"), "{ran}");
+    assert!(!scene.run_with("query f.malkoha", "crow\n").err.contains("looks like"));
+}
+
+#[test]
 fn text_that_is_read_as_integers_is_noted() {
     let scene = Scene::new("text-as-integers");
     let integers: Vec<u8> = (0..100u64).flat_map(u64::to_le_bytes).collect();

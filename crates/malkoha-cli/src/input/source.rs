@@ -24,7 +24,7 @@ use crate::message::note;
 const BLOCK: Adjustable = Adjustable { size: 128 << 10, name: "MALKOHA_BLOCK_BYTES" };
 
 /// The same for whole records, whose words are looked up a part at a time, so that only the text is as long.
-const RECORDS_BLOCK: usize = 256 << 10;
+const RECORDS_BLOCK: usize = 512 << 10;
 
 /// The longest key. Longer ones mean that the input has another format than stated.
 const MOST_KEY: usize = 256 << 20;
@@ -162,10 +162,13 @@ impl Source {
     /// Replaces the content of `block` with the next block; `None` if there is none.
     pub(crate) fn next(&mut self, block: &mut Vec<u8>) -> Result<Option<Origin>> {
         loop {
-            block.clear();
-            block.append(&mut self.kept);
+            // Behind what was kept, the block keeps what it had: no reading needs it cleared.
+            let begun = self.kept.len();
+            block.resize(block.len().max(begun), 0);
+            block[..begun].copy_from_slice(&self.kept);
+            self.kept.clear();
             let continued = std::mem::take(&mut self.continued);
-            let whole = match self.read_block(block) {
+            let whole = match self.read_block(block, begun) {
                 Ok(more) => more,
                 Err(error) => {
                     self.leave_out(error)?;
@@ -207,22 +210,26 @@ impl Source {
         whole.is_some()
     }
 
-    /// Reads until `block` has whole keys; `false` if there are no more.
-    fn read_block(&mut self, block: &mut Vec<u8>) -> Result<bool> {
+    /// Reads until `block`, which begins with so many bytes, has whole keys; `false` if there are no more.
+    fn read_block(&mut self, block: &mut Vec<u8>, begun: usize) -> Result<bool> {
         // The size from which it is worth to look for the end of a record again.
         let mut enough = 0;
+        let mut fresh = begun;
         loop {
-            if self.open.is_none() && !self.open_next()? {
-                return Ok(false);
+            if self.open.is_none() {
+                block.truncate(fresh);
+                if !self.open_next()? {
+                    return Ok(false);
+                }
             }
             let open = self.open.as_mut().expect("one was opened");
-            let fresh = block.len();
-            let more = open.read(&mut self.piece, self.format, block);
+            let more = open.read(&mut self.piece, self.format, block, fresh);
             let keying = open.keying;
             let path = || name(&open.path);
             if !more.with_context(|| format!("cannot read {}", path()))? {
                 if block.is_empty() {
                     self.open = None;
+                    fresh = 0;
                     continue;
                 }
                 if keying == Keying::Numbers && !block.len().is_multiple_of(8) {
@@ -265,6 +272,7 @@ impl Source {
             if (matches!(keying, Keying::Column(_)) || keying.is_records()) && block.len() > LONG_RECORD {
                 enough = 2 * block.len();
             }
+            fresh = block.len();
         }
     }
 
@@ -315,14 +323,20 @@ impl Open {
         Ok(Self { path, content, fastx: None, fresh: true, first: true, ended: false, keying, block_bytes })
     }
 
-    /// Appends what is read next to a block; `false` at the end. `piece` is a buffer for bytes that are not
-    /// yet keys.
-    fn read(&mut self, piece: &mut Vec<u8>, format: Option<Format>, block: &mut Vec<u8>) -> Result<bool> {
+    /// Replaces what comes after the first `begun` bytes of a block by what is read next; `false` at the end. `piece`
+    /// is a buffer for bytes that are not yet keys.
+    fn read(
+        &mut self,
+        piece: &mut Vec<u8>,
+        format: Option<Format>,
+        block: &mut Vec<u8>,
+        begun: usize,
+    ) -> Result<bool> {
         if !self.fresh && self.fastx.is_none() {
-            return Ok(self.append(block)? > 0);
+            return Ok(self.append(block, begun)? > 0);
         }
-        piece.clear();
-        self.append(piece)?;
+        block.truncate(begun);
+        self.append(piece, 0)?;
         if self.fresh {
             self.fastx = fastx(format, self.keying, piece)?;
             self.keying = self.keying.of_style(Style::of(piece))?;
@@ -336,17 +350,17 @@ impl Open {
         Ok(!piece.is_empty())
     }
 
-    /// Appends what is read next, and returns the number of bytes; 0 at the end.
-    fn append(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        let before = buffer.len();
-        buffer.resize(before + self.block_bytes, 0);
+    /// Replaces what comes after the first `begun` bytes by what is read next, and returns the number of bytes; 0 at
+    /// the end.
+    fn append(&mut self, buffer: &mut Vec<u8>, begun: usize) -> io::Result<usize> {
+        buffer.resize(begun + self.block_bytes, 0);
         let read = loop {
-            match self.content.read(&mut buffer[before..]) {
+            match self.content.read(&mut buffer[begun..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read,
             }
         };
-        buffer.truncate(before + *read.as_ref().unwrap_or(&0));
+        buffer.truncate(begun + *read.as_ref().unwrap_or(&0));
         read
     }
 }
@@ -393,6 +407,12 @@ fn fastx(format: Option<Format>, keying: Keying, piece: &[u8]) -> Result<Option<
 fn doubt(format: Option<Format>, keying: Keying, block: &[u8]) -> Option<&'static str> {
     let is_text = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' '..=b'~');
     match (format, keying) {
+        (_, Keying::Strings(b'\n')) if block.starts_with(b"\xEF\xBB\xBF") => {
+            Some("begins with a byte order mark, which is part of its first key; save it without one")
+        }
+        (_, Keying::Strings(b'\n')) if block.starts_with(b"\xFF\xFE") || block.starts_with(b"\xFE\xFF") => {
+            Some("looks like UTF-16, whose keys are not found in UTF-8; convert it, as with iconv")
+        }
         (None, Keying::Strings(b'\n')) if looks_like_sequences(block) => Some(
             "looks like FASTA or FASTQ, but its lines are the keys; for sequences give --format, for their words \
              build with --kmer",

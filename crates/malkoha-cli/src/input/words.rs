@@ -1,11 +1,14 @@
 //! The DNA words of one sequence after another as numbers, all of them or only minimizers: `kmers.rs` for many reads.
 //!
 //! ```text
-//!   letters    a run of ACGT becomes words, both strands rolled along together: no branch but the end of the run
+//!   letters    a run of ACGT becomes words, both strands rolled along together: no branch but the end of the run;
+//!              or where vectors are wide, all words that begin in 32 letters are shifted out of 64 at once
 //!   ranks      words in an order that is as good as random: a bijection, so that a rank tells its word
 //!   windows    the smallest rank of w neighbours, by doubling the width of windows: no branch either
 //!   changes    one minimizer for all neighbouring windows that have it
 //! ```
+
+use malkoha::{Loops, Widest};
 
 use super::kmers::{CODES, MOST_PACKED, OTHER, Rule};
 
@@ -54,7 +57,7 @@ const COMPLEMENTS: [u64; 256] = {
     values
 };
 
-/// Letters that are examined at a time.
+/// Letters that are examined, or of which words are made, at a time.
 const STRIDE: usize = 32;
 
 /// Words of sequences of at most 31 letters. The buffer is kept when it is emptied.
@@ -65,6 +68,7 @@ pub(crate) struct Words {
     len: usize,
     /// A buffer for minimizers of windows of half the width.
     half: Vec<u64>,
+    cpu: Widest,
 }
 
 impl Words {
@@ -89,15 +93,21 @@ impl Words {
     pub(crate) fn add_run(&mut self, run: &[u8], k: u32) {
         assert!((1..=MOST_PACKED).contains(&k), "words are numbers");
         self.reserve(run.len());
-        self.len += roll(run, k, &mut self.buffer[self.len..], |word| word);
+        let words = &mut self.buffer[self.len..];
+        self.len += self.cpu.run(Run { letters: run, k, words });
     }
 
-    /// Makes room for so many more words.
+    /// Makes room for so many more words, and for those that are made of a block in vain.
     fn reserve(&mut self, words: usize) {
-        let needed = self.len + words;
+        let needed = self.len + words + STRIDE;
         if self.buffer.len() < needed {
             self.buffer.resize(needed.next_power_of_two(), 0);
         }
+    }
+
+    /// Returns the number of words of a sequence of one line.
+    pub(crate) fn count(&self, sequence: &[u8], k: u32) -> usize {
+        self.cpu.run(Counting(sequence, k))
     }
 
     /// Adds the words of a sequence of one line. If it is `continued`, the sequence began before, and the block before
@@ -109,24 +119,61 @@ impl Words {
     pub(crate) fn add(&mut self, sequence: &[u8], rule: Rule, continued: bool, cut: bool) {
         assert!((1..=MOST_PACKED).contains(&rule.k), "words are numbers");
         self.reserve(sequence.len());
-        let mut rest = sequence;
+        let Self { buffer, len, half, cpu } = self;
+        let words = &mut buffer[*len..];
+        *len += cpu.run(Sequence { letters: sequence, rule, continued, cut, words, half });
+    }
+}
+
+/// A run of letters ACGT whose words are made.
+struct Run<'a> {
+    letters: &'a [u8],
+    k: u32,
+    words: &'a mut [u64],
+}
+
+impl Loops for Run<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self, vector: usize) -> usize {
+        of_run(self.letters, self.k, self.words, vector, |word| word)
+    }
+}
+
+/// A sequence whose words are made.
+struct Sequence<'a> {
+    letters: &'a [u8],
+    rule: Rule,
+    continued: bool,
+    cut: bool,
+    words: &'a mut [u64],
+    half: &'a mut Vec<u64>,
+}
+
+impl Loops for Sequence<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self, vector: usize) -> usize {
+        let Self { letters, rule, continued, cut, words, half } = self;
+        let (mut rest, mut len) = (letters, 0);
         let mut first = true;
         loop {
             let (run, after) = rest.split_at(run(rest));
-            let begin = self.len;
             let is_known = first && continued;
-            self.len += match rule.window {
-                None => roll(run, rule.k, &mut self.buffer[begin..], |word| word),
+            len += match rule.window {
+                None => of_run(run, rule.k, &mut words[len..], vector, |word| word),
                 Some(window) => {
-                    let words = roll(run, rule.k, &mut self.buffer[begin..], rank);
+                    let count = of_run(run, rule.k, &mut words[len..], vector, rank);
                     let is_whole = !(is_known || cut && after.is_empty());
-                    let ranks = &mut self.buffer[begin..begin + words];
-                    minimizers(ranks, &mut self.half, window as usize, is_known, is_whole)
+                    let ranks = &mut words[len..len + count];
+                    minimizers(ranks, half, window as usize, is_known, is_whole)
                 }
             };
             first = false;
             match after {
-                [] => return,
+                [] => return len,
                 [_, after @ ..] => rest = after,
             }
         }
@@ -134,6 +181,7 @@ impl Words {
 }
 
 /// Returns the number of letters ACGT that a text begins with.
+#[inline(always)]
 fn run(text: &[u8]) -> usize {
     // Comparisons without branches, which become vectors.
     let is_letter =
@@ -148,15 +196,23 @@ fn run(text: &[u8]) -> usize {
     whole + rest.iter().position(|byte| !is_letter(byte)).unwrap_or(rest.len())
 }
 
-/// Returns the number of words of a sequence of one line.
-pub(crate) fn count(sequence: &[u8], k: u32) -> usize {
-    let (mut rest, mut words) = (sequence, 0);
-    loop {
-        let run = run(rest);
-        words += (run + 1).saturating_sub(k as usize);
-        match &rest[run..] {
-            [] => return words,
-            [_, after @ ..] => rest = after,
+/// A sequence of one line whose words are counted.
+struct Counting<'a>(&'a [u8], u32);
+
+impl Loops for Counting<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self, _: usize) -> usize {
+        let Self(mut rest, k) = self;
+        let mut words = 0;
+        loop {
+            let run = run(rest);
+            words += (run + 1).saturating_sub(k as usize);
+            match &rest[run..] {
+                [] => return words,
+                [_, after @ ..] => rest = after,
+            }
         }
     }
 }
@@ -218,7 +274,66 @@ impl Strands {
     }
 }
 
-/// Writes what `of` makes of the words of a run of letters ACGT, and returns how many there are.
+/// Writes what `of` makes of the words of a run of letters ACGT, and returns how many there are. `words` has room for
+/// as many as the run has letters, and for 32 more.
+#[inline(always)]
+fn of_run(run: &[u8], k: u32, words: &mut [u64], vector: usize, of: impl Fn(u64) -> u64) -> usize {
+    // Narrower vectors do not gain from it.
+    if vector < 4 { roll(run, k, words, of) } else { shift_out(run, k, words, of) }
+}
+
+/// A block of letters as two bits each: the first letter highest, and the first lowest.
+#[derive(Clone, Copy)]
+struct Packed {
+    up: u64,
+    down: u64,
+}
+
+impl Packed {
+    /// Returns a block of a run; what is behind the run does not matter.
+    #[inline(always)]
+    fn of(run: &[u8], block: usize) -> Self {
+        let down = |letters: &[u8; STRIDE]| {
+            let eights = letters.as_chunks().0.iter().map(|eight| values(u64::from_le_bytes(*eight)));
+            (0..).step_by(16).zip(eights).fold(0, |all, (at, values)| all | values << at)
+        };
+        let down = if let Some(whole) = run.as_chunks().0.get(block) {
+            down(whole)
+        } else if let Some(last) = run.last_chunk() {
+            // It has some of the letters before the block too.
+            let before = (block + 1) * STRIDE - run.len();
+            if before < STRIDE { down(last) >> (2 * before) } else { 0 }
+        } else {
+            let mut padded = [0; STRIDE];
+            padded[..run.len()].copy_from_slice(run);
+            down(&padded)
+        };
+        Self { up: reversed(down), down }
+    }
+}
+
+/// `of_run` by blocks, whose words do not depend on one another.
+#[inline(always)]
+fn shift_out(run: &[u8], k: u32, words: &mut [u64], of: impl Fn(u64) -> u64) -> usize {
+    let count = (run.len() + 1).saturating_sub(k as usize);
+    let spare = u64::BITS - 2 * k;
+    let mut next = Packed::of(run, 0);
+    let blocks = words.as_chunks_mut::<STRIDE>().0.iter_mut();
+    for (block, words) in blocks.take(count.div_ceil(STRIDE)).enumerate() {
+        let this = next;
+        next = Packed::of(run, block + 1);
+        for (letter, word) in (0..).zip(words) {
+            // Letter by letter, one block is shifted out and the next one in.
+            let by = 2 * letter;
+            let up = this.up << by | next.up >> 1 >> (u64::BITS - 1 - by);
+            let down = this.down >> by | next.down << 1 << (u64::BITS - 1 - by);
+            *word = of(smaller(up >> spare, !down << spare >> spare));
+        }
+    }
+    count
+}
+
+/// `of_run` letter by letter.
 #[inline(always)]
 fn roll(run: &[u8], k: u32, words: &mut [u64], of: impl Fn(u64) -> u64) -> usize {
     let Some((head, tail)) = run.split_at_checked(k as usize - 1) else { return 0 };
@@ -233,6 +348,7 @@ fn roll(run: &[u8], k: u32, words: &mut [u64], of: impl Fn(u64) -> u64) -> usize
 /// Replaces the ranks of the words of a run by the minimizers, one for all neighbouring windows that have it, and
 /// returns how many there are. The first is left out if it `is_known`. If there are fewer words than a window has,
 /// they are one window if the run `is_whole`.
+#[inline(always)]
 fn minimizers(
     ranks: &mut [u64],
     half: &mut Vec<u64>,
@@ -348,6 +464,25 @@ mod tests {
                         "k = {k}, w = {w}"
                     );
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_width_of_vectors_gives_the_same_words() {
+        for length in [0, 1, 2, 30, 31, 32, 33, 63, 64, 65, 95, 150, 301] {
+            let mut run = sequence(2 * length + 20, length as u64);
+            run.retain(|letter| *letter != b'N');
+            run.truncate(length);
+            for k in [1, 2, 16, 30, 31] {
+                let words = |width| {
+                    let mut words = vec![0; length + STRIDE];
+                    let count = of_run(&run, k, &mut words, width, |word| word);
+                    words.truncate(count);
+                    words
+                };
+                let expected = naive_words(&run, k as usize).concat();
+                assert!([2, 4, 8].into_iter().all(|width| words(width) == expected), "{length}, k = {k}");
             }
         }
     }

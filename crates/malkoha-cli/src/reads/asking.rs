@@ -9,7 +9,7 @@ use malkoha::{Filter, KeyHash};
 use super::block::{Sequences, Unit};
 use super::threshold::Threshold;
 use crate::input::kmers::{self, MOST_PACKED, Rule};
-use crate::input::words::{self, Words};
+use crate::input::words::Words;
 
 /// The words from which they are looked up: enough to keep the memory busy, and few enough for the L1 and L2 caches.
 pub(super) const TOGETHER: usize = 8 << 10;
@@ -90,8 +90,11 @@ impl Asking {
         answers.resize(units.len(), Answer::default());
         self.open.clear();
         for (number, unit) in units.iter().enumerate() {
-            let (words, is_pure) =
-                if question.is_early() { count(question.rule.k, *unit, sequences) } else { (0, false) };
+            let (words, is_pure) = if question.is_early() {
+                count(&self.words, question.rule.k, *unit, sequences)
+            } else {
+                (0, false)
+            };
             let open = Open { number, at: Some((unit.0, 0)), words, is_pure, asked: 0, found: 0 };
             match open.answer(question) {
                 // It has too few words.
@@ -200,16 +203,16 @@ impl Open {
 }
 
 /// Returns how many words a read or pair has, and whether every place of it has one: then it has no other letters.
-fn count(k: u32, (first, second): Unit, sequences: &Sequences<'_>) -> (u64, bool) {
+fn count(words: &Words, k: u32, (first, second): Unit, sequences: &Sequences<'_>) -> (u64, bool) {
     let of = |read| {
         let sequence = sequences.get(read);
-        let words = words::count(sequence, k);
-        (words as u64, words > 0 && words + k as usize == sequence.len() + 1)
+        let count = words.count(sequence, k);
+        (count as u64, count > 0 && count + k as usize == sequence.len() + 1)
     };
-    let (words, is_pure) = of(first);
-    second.map_or((words, is_pure), |second| {
+    let (count, is_pure) = of(first);
+    second.map_or((count, is_pure), |second| {
         let (more, is_too) = of(second);
-        (words + more, is_pure && is_too)
+        (count + more, is_pure && is_too)
     })
 }
 
