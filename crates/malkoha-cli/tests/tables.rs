@@ -109,6 +109,26 @@ fn records_that_lack_the_column_are_named_by_line() {
 }
 
 #[test]
+fn headers_may_be_long_and_follow_empty_lines() {
+    let scene = Scene::new("headers");
+    let names: Vec<String> = (1..=100_000).map(|column| format!("c{column}")).collect();
+    scene.write("wide.csv", names.join(",") + "\n");
+    let ran = scene.run("dedup --column other wide.csv");
+    assert!(ran.err.len() < 1000, "{} bytes", ran.err.len());
+    ran.fails(&["wide.csv: there is no column other; its 100000 columns begin with: c1, c2, c3"]);
+    scene.write("late.csv", "\n\r\nname,id\nowl,1\nowl,2\n");
+    scene.write("none.csv", "\n\n");
+    assert_eq!(scene.run("dedup -c -q --column name none.csv").ok(), "0\n");
+    for blocks in [Blocks::default(), Blocks::of_bytes(20), Blocks::of_bytes(1)] {
+        let ran = scene.run_in_blocks(blocks, "dedup -q --column name late.csv", "");
+        assert_eq!(ran.ok().trim_start(), "name,id\nowl,1\n");
+    }
+    scene.write("twice.csv", "name,id,name\nowl,1,crow\n");
+    scene.run("dedup --column name twice.csv").fails(&["columns 1 and 3 are both named name"]);
+    assert_eq!(scene.run("dedup -q --header --column 3 twice.csv").ok(), "name,id,name\nowl,1,crow\n");
+}
+
+#[test]
 fn blocks_of_any_size_and_threads_give_the_same_records() {
     let scene = Scene::new("table-blocks");
     let mut table = "id,text\n".to_owned();

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use malkoha::{KeyHash, KeyHasher};
 use memchr::{memchr_iter, memrchr};
 
-use super::column::{Header, Layout};
+use super::column::{self, Header, Layout};
 use super::ends;
 use super::fastx::without_return;
 use super::kmers::{self, Rule};
@@ -73,7 +73,11 @@ impl Keying {
                 let end = if flaw { data.len() } else { *ends.get((ends.len() & !1).checked_sub(1)?)? };
                 Some((end, end))
             }
-            Self::Column(layout) => layout.last_end(data).map(|end| (end, end)),
+            // The header comes with the empty lines before it.
+            Self::Column(layout) => {
+                let end = layout.last_end(data).filter(|end| *end > column::empty_lines(data))?;
+                Some((end, end))
+            }
         }
     }
 }

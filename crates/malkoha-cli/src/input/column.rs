@@ -59,6 +59,9 @@ pub(crate) fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
+/// The columns that are named where one is not found.
+const MOST_NAMES: usize = 20;
+
 /// Parses a column: a number from 1 on, or a name.
 pub(crate) fn which(text: &str) -> Result<Which, String> {
     match text.parse::<usize>() {
@@ -93,17 +96,32 @@ impl Column {
         let Which::Named(wanted) = &self.which else { return Ok(()) };
         // Some programs begin a file with the mark of UTF-8.
         let header = header.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(header);
-        let (mut names, mut index) = (Vec::new(), None);
-        layout.record(header, |at, field| {
+        let (mut names, mut count, mut found) = (Vec::new(), 0, Vec::new());
+        layout.record(&header[empty_lines(header)..], |at, field| {
             let name = value(field, layout.quotes());
-            if *name == *wanted.as_bytes() && index.is_none() {
-                index = Some(at);
+            if *name == *wanted.as_bytes() {
+                found.push(at);
             }
-            names.push(String::from_utf8_lossy(&name).into_owned());
+            if at < MOST_NAMES {
+                names.push(String::from_utf8_lossy(&name).into_owned());
+            }
+            count = at + 1;
         });
-        match index {
-            Some(index) => layout.index = index,
-            None => bail!("there is no column {wanted}; its columns are: {}", names.join(", ")),
+        let names = names.join(", ");
+        match found[..] {
+            [index] => layout.index = index,
+            // Nothing but empty lines.
+            [] if count == 0 => {}
+            [] if count > MOST_NAMES => {
+                bail!("there is no column {wanted}; its {count} columns begin with: {names}")
+            }
+            [] => bail!("there is no column {wanted}; its columns are: {names}"),
+            [one, other, ..] => {
+                let (one, other) = (one + 1, other + 1);
+                bail!(
+                    "columns {one} and {other} are both named {wanted}; give the number of one, and --header"
+                )
+            }
         }
         Ok(())
     }
@@ -151,14 +169,15 @@ impl Layout {
     pub(super) fn each(self, data: &[u8], mut found: impl FnMut(usize, &[u8])) -> (usize, Option<usize>) {
         let mut begin = 0;
         if self.header != Header::Absent {
-            begin = self.record(data, |_, _| ()).unwrap_or(data.len());
+            begin = empty_lines(data);
+            begin += self.record(&data[begin..], |_, _| ()).unwrap_or(data.len() - begin);
         }
         let header = begin;
-        while begin < data.len() {
+        loop {
+            begin += empty_lines(&data[begin..]);
             let line = &data[begin..];
-            if let [b'\n', ..] | [b'\r', b'\n', ..] = line {
-                begin += 1 + usize::from(line[0] == b'\r');
-                continue;
+            if line.is_empty() {
+                break;
             }
             let mut key = None;
             let end = self.record(line, |at, field| {
@@ -174,6 +193,15 @@ impl Layout {
         }
         (header, None)
     }
+}
+
+/// Returns the bytes of the empty lines that a text begins with.
+pub(super) fn empty_lines(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let [b'\n', ..] | [b'\r', b'\n', ..] = text[at..] {
+        at += 1 + usize::from(text[at] == b'\r');
+    }
+    at
 }
 
 /// Returns the position of the quote that ends a field, after the one that began it.
