@@ -123,17 +123,20 @@ impl Spec {
     /// # Ok::<(), malkoha::Error>(())
     /// ```
     pub fn recommend(&self, needs: &[Need]) -> Result<Option<Advice>, Error> {
-        let (mut offers, mut refusal) = (Vec::new(), None);
+        let (mut offers, mut refusals) = (Vec::new(), Vec::new());
         for &kind in Kind::USUAL.iter().chain(&[Kind::Elastic]) {
             match self.kind(kind).plan() {
                 Ok(geometry) => offers.push(geometry),
-                // Filters that grow are refused for what the others can do, such as a memory.
-                Err(error) if kind != Kind::Elastic || refusal.is_none() => refusal = Some(error),
-                Err(_) => {}
+                Err(error) => refusals.push(error),
             }
         }
-        if let (true, Some(error)) = (offers.is_empty(), refusal) {
-            return Err(error);
+        if offers.is_empty() {
+            // What is missing least, or the first if it is not memory.
+            let least =
+                |error: &Error| if let Error::Memory { least, .. } = error { *least } else { u64::MAX };
+            if let Some(error) = refusals.into_iter().min_by_key(least) {
+                return Err(error);
+            }
         }
         offers.retain(|offer| offer.kind().meets(needs));
         Ok(if needs.contains(&Need::Overfill) { never_full(&offers) } else { self.best(offers) })
