@@ -32,6 +32,11 @@ pub(crate) fn bar(inputs: &[PathBuf], what: &'static str, quiet: bool) -> Progre
     bar
 }
 
+/// Returns whether standard output is a terminal, where lines would run into a bar.
+pub(crate) fn is_output_seen() -> bool {
+    std::io::stdout().is_terminal()
+}
+
 /// Writes to standard error while there is no bar; the bar is drawn again below.
 pub(crate) fn without_bar(write: impl FnOnce()) {
     let last =

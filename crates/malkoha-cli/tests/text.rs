@@ -24,6 +24,16 @@ fn summary(err: &str) -> Value {
 }
 
 #[test]
+fn options_for_lines_are_refused_for_texts() {
+    let scene = Scene::new("text-options");
+    for option in ["--column 1", "--count", "--repeated", "--window 5", "--nul"] {
+        scene
+            .run_with(&format!("dedup --jsonl text {option}"), "")
+            .fails(&["'--jsonl <FIELD>' cannot be used with", &option[..5]]);
+    }
+}
+
+#[test]
 fn lines_that_stay_are_not_touched() {
     let scene = Scene::new("text-untouched");
     let lines = [

@@ -89,6 +89,8 @@ fn one_is_not_many() {
     let room = said.lines().find(|line| line.starts_with("room")).unwrap();
     assert!(room.ends_with(" more keys"), "{room}");
     assert!(scene.run("verify f.malkoha").ok().contains(" 1 key,"));
+    let ran = scene.run_with("dedup --jsonl text", "{\"text\":\"owl\"}\n");
+    assert!(ran.err.contains(", 1 key\n"), "{ran}");
     let longer = [&scene.read("f.malkoha")[..], b"x"].concat();
     scene.write("longer.malkoha", longer);
     scene.run("verify longer.malkoha").fails(&["there is a byte after the last section"]);
@@ -130,6 +132,9 @@ fn too_little_memory_is_not_recommended() {
     let scene = Scene::new("plan-little");
     scene.run("plan --memory 100 --keys 1M").fails(&["too little", "give at least 181 kB"]);
     scene.run("plan --memory 100 --keys 1M --needs delete").fails(&["too little", "give at least"]);
+    for other in ["--keys 1", "--rate 0.1"] {
+        scene.run(&format!("plan --memory 1 {other}")).fails(&["1 byte is not enough; give at least"]);
+    }
     for memory in ["181k", "200k", "400k"] {
         let said = scene.run(&format!("plan --memory {memory} --keys 1M")).ok();
         assert!(!said.contains("NaN") && !said.contains("1.000"), "{said}");
@@ -233,14 +238,11 @@ fn manual_pages_that_are_named_are_there() {
     assert!(named >= 12, "the page of the program names the others");
 }
 
-/// On a terminal, which `script` makes.
-#[test]
+/// Runs the program on a terminal of 80 columns, which `script` makes. Returns what is seen there.
 #[cfg(target_os = "linux")]
-fn messages_do_not_run_into_the_progress_bar() {
-    let scene = Scene::new("bar");
-    scene.write("d.jsonl", "{\"text\": \"owl\"}\n".repeat(1000) + "no object\n");
+fn on_terminal(scene: &Scene, args: &str) -> Option<String> {
     let program = env!("CARGO_BIN_EXE_malkoha");
-    let command = format!("stty cols 80; {program} dedup --jsonl text --bad keep d.jsonl > out.jsonl");
+    let command = format!("stty cols 80; {program} {args}");
     let output = std::process::Command::new("script")
         .args(["-qec", &command, "/dev/null"])
         .current_dir(scene.folder())
@@ -248,9 +250,28 @@ fn messages_do_not_run_into_the_progress_bar() {
         .output();
     let Ok(output) = output else {
         println!("skipped: there is no script here");
-        return;
+        return None;
     };
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn lines_do_not_run_into_the_progress_bar() {
+    let scene = Scene::new("bar-lines");
+    scene.write("d.jsonl", lines("{\"text\": \"owl\", \"n\":", 0..1000).replace('\n', "}\n"));
+    for args in ["dedup d.jsonl", "dedup --jsonl text d.jsonl"] {
+        let Some(said) = on_terminal(&scene, args) else { return };
+        assert!(said.contains("\"owl\"") && !said.contains("reading ["), "{said:?}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn messages_do_not_run_into_the_progress_bar() {
+    let scene = Scene::new("bar");
+    scene.write("d.jsonl", "{\"text\": \"owl\"}\n".repeat(1000) + "no object\n");
+    let Some(said) = on_terminal(&scene, "dedup --jsonl text --bad keep d.jsonl > out.jsonl") else { return };
     let (before, _) = said.split_once("malkoha: d.jsonl:1001: not a JSON object").expect("the note");
     assert!(before.contains("reading ["), "there is a bar: {said:?}");
     // The bar was wiped out, or the note has a line of its own.

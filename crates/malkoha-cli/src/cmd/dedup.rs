@@ -28,7 +28,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let inputs = input::or_standard_input(&args.inputs);
     let mut first = Once::new(Seen::new(args)?);
     let mut second = if args.repeated { Some(Once::new(Seen::new(args)?)) } else { None };
-    let bar = progress::bar(&inputs, "reading", args.quiet);
+    let bar = progress::bar(&inputs, "reading", args.quiet || !args.count && progress::is_output_seen());
     let format = if args.nul { Format::Nul } else { Format::Lines };
     let source = Source::new(&inputs, Some(format), None, args.table.column(), bar.clone());
     let hasher = first.seen.hasher();

@@ -28,7 +28,7 @@ pub(crate) enum Bad {
 pub(crate) struct TextArgs {
     /// Read JSON lines and compare the texts in this field (meta.text is the field text of the object meta).
     /// Inputs may be folders, of which all files named .jsonl, .json or .ndjson are read, also compressed.
-    #[arg(long, value_name = "FIELD", conflicts_with_all = ["window", "nul"])]
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["window", "nul", "column", "count", "repeated"])]
     pub(crate) jsonl: Option<Field>,
 
     /// Compare paragraphs, which are lines of a text, instead of whole texts.

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &DedupArgs, field: &Field, threads: usize) -> Result<()>
     let memory = Memory::new(args, Keys { ngram: text.ngram, rules: text.normalize })?;
     let (bad, tally) = (text.bad, Tally::default());
     let mut run = Run { recipe, threshold, bad, memory, leaves, sink, tally, reported: 0, threads };
-    run.all(args.quiet)?;
+    run.all(args.quiet || text.out.is_none() && progress::is_output_seen())?;
     run.finish(args, start)
 }
 

@@ -11,7 +11,7 @@ use super::field::Flaw;
 use super::remember::Memory;
 use super::render::is_dropped;
 use crate::report::Report;
-use crate::units::{grouped, rate_in_words, short_bytes, short_count};
+use crate::units::{counted, grouped, rate_in_words, short_bytes, short_count};
 
 /// Counts over all inputs.
 #[derive(Debug, Default)]
@@ -130,10 +130,10 @@ impl Tally {
             .fact(
                 "filter",
                 format_args!(
-                    "{}, {}, {} keys",
+                    "{}, {}, {}",
                     memory.filter.geometry().kind(),
                     short_bytes(stats.memory_bytes),
-                    grouped(memory.filter.len())
+                    counted(memory.filter.len(), "key")
                 ),
             )
             .fact("rate", format_args!("{} at the end", rate_in_words(memory.rate())))
