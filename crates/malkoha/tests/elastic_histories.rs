@@ -42,7 +42,7 @@ fn some_copy(stored: &Stored, stream: &mut Stream) -> usize {
 
 /// A key at random. A few are drawn so often that they have many copies.
 fn some_key(stored: &Stored, stream: &mut Stream) -> u32 {
-    let keys = if stream.draw() % 64 == 0 { 16 } else { stored.copies.len() as u64 };
+    let keys = if stream.draw().is_multiple_of(64) { 16 } else { stored.copies.len() as u64 };
     (stream.draw() % keys) as u32
 }
 
