@@ -129,6 +129,20 @@ fn headers_may_be_long_and_follow_empty_lines() {
 }
 
 #[test]
+fn a_header_is_looked_for_until_there_is_one() {
+    let scene = Scene::new("header-later");
+    scene.write("none.csv", "\n\n");
+    scene.write("real.csv", "name,id\nowl,1\nowl,2\n");
+    for args in ["--column name", "--column 1 --header"] {
+        for blocks in [Blocks::default(), Blocks::of_bytes(1)] {
+            let args = format!("dedup -q {args} none.csv real.csv none.csv real.csv");
+            let ran = scene.run_in_blocks(blocks, &args, "");
+            assert_eq!(ran.ok(), "\n\nname,id\nowl,1\n", "{args}");
+        }
+    }
+}
+
+#[test]
 fn blocks_of_any_size_and_threads_give_the_same_records() {
     let scene = Scene::new("table-blocks");
     let mut table = "id,text\n".to_owned();

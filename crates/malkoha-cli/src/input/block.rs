@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use malkoha::{KeyHash, KeyHasher};
 use memchr::{memchr_iter, memrchr};
 
-use super::column::{self, Header, Layout};
+use super::column::{Header, Layout};
 use super::ends;
 use super::fastx::without_return;
 use super::kmers::{self, Rule};
@@ -73,11 +73,7 @@ impl Keying {
                 let end = if flaw { data.len() } else { *ends.get((ends.len() & !1).checked_sub(1)?)? };
                 Some((end, end))
             }
-            // The header comes with the empty lines before it.
-            Self::Column(layout) => {
-                let end = layout.last_end(data).filter(|end| *end > column::empty_lines(data))?;
-                Some((end, end))
-            }
+            Self::Column(layout) => layout.last_end(data).map(|end| (end, end)),
         }
     }
 }
@@ -265,5 +261,7 @@ mod tests {
         assert_eq!(Keying::Words(WORDS).cut(b"ACGT\nAC", 0), Some((5, 5)), "a sequence that has just begun");
         let minimizers = Keying::Words(Rule { k: 3, window: Some(2) });
         assert_eq!(minimizers.cut(b"ACGTA", 0), Some((5, 1)), "a window is kept");
+        let table = Keying::Column(Layout { delimiter: b',', index: 0, header: Header::Absent });
+        assert_eq!(table.cut(b"\n\r\n\na", 0), Some((4, 4)), "there may be more empty lines than memory");
     }
 }

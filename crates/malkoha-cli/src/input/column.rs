@@ -83,21 +83,21 @@ impl Column {
         let tabs = parts.next().is_some() && matches!(last.as_str(), "tsv" | "tab");
         let delimiter = self.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
         let index = if let Which::Numbered(index) = self.which { index } else { 0 };
-        Layout { delimiter, index, header: Header::Absent }
+        let has_header = self.header || matches!(self.which, Which::Named(_));
+        Layout { delimiter, index, header: if has_header { Header::Wanted } else { Header::Absent } }
     }
 
-    /// Returns whether tables begin with the names of their columns.
-    pub(super) fn has_header(&self) -> bool {
-        self.header || matches!(self.which, Which::Named(_))
-    }
-
-    /// Finds the column in the header of a table, which is its first record.
-    pub(super) fn find(&self, layout: &mut Layout, header: &[u8]) -> Result<()> {
-        let Which::Named(wanted) = &self.which else { return Ok(()) };
+    /// Finds the column in the header of a table, which is its first record; `false` if the block has none.
+    pub(super) fn find(&self, layout: &mut Layout, block: &[u8]) -> Result<bool> {
         // Some programs begin a file with the mark of UTF-8.
-        let header = header.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(header);
+        let block = block.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(block);
+        let header = &block[empty_lines(block)..];
+        if header.is_empty() {
+            return Ok(false);
+        }
+        let Which::Named(wanted) = &self.which else { return Ok(true) };
         let (mut names, mut count, mut found) = (Vec::new(), 0, Vec::new());
-        layout.record(&header[empty_lines(header)..], |at, field| {
+        layout.record(header, |at, field| {
             let name = value(field, layout.quotes());
             if *name == *wanted.as_bytes() {
                 found.push(at);
@@ -110,8 +110,6 @@ impl Column {
         let names = names.join(", ");
         match found[..] {
             [index] => layout.index = index,
-            // Nothing but empty lines.
-            [] if count == 0 => {}
             [] if count > MOST_NAMES => {
                 bail!("there is no column {wanted}; its {count} columns begin with: {names}")
             }
@@ -123,7 +121,7 @@ impl Column {
                 )
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -196,7 +194,7 @@ impl Layout {
 }
 
 /// Returns the bytes of the empty lines that a text begins with.
-pub(super) fn empty_lines(text: &[u8]) -> usize {
+fn empty_lines(text: &[u8]) -> usize {
     let mut at = 0;
     while let [b'\n', ..] | [b'\r', b'\n', ..] = text[at..] {
         at += 1 + usize::from(text[at] == b'\r');
@@ -298,7 +296,7 @@ mod tests {
         let find = |name: &str, header: &str| {
             let column = Column { which: which(name).unwrap(), delimiter: None, header: true };
             let mut layout = column.layout("table.csv");
-            column.find(&mut layout, header.as_bytes()).map(|()| layout.index)
+            column.find(&mut layout, header.as_bytes()).map(|_| layout.index)
         };
         assert_eq!(find("b", "a,b,c\n").unwrap(), 1);
         assert_eq!(find("a", "\u{feff}a,b\n").unwrap(), 0, "the mark is no part of the name");

@@ -288,19 +288,21 @@ impl Source {
         Ok(true)
     }
 
-    /// Returns where a block that was just read comes from. The first of a table tells which column is which.
+    /// Returns where a block that was just read comes from. The header of a table tells which column is which.
     fn origin(&mut self, block: &[u8]) -> Result<Origin> {
         let open = self.open.as_mut().expect("the block was read from it");
         let mut origin = Origin { input: self.next - 1, keying: open.keying, ..Origin::default() };
         let first = std::mem::take(&mut open.first);
         if let (Keying::Column(table), Some(column)) = (&mut open.keying, &self.column)
-            && first
-            && column.has_header()
+            && table.header != Header::Absent
         {
-            column.find(table, block).with_context(|| name(&open.path))?;
-            let repeated = std::mem::replace(&mut self.had_header, true);
-            let header = if repeated { Header::Repeated } else { Header::Wanted };
+            let found = column.find(table, block).with_context(|| name(&open.path))?;
+            let header = if self.had_header { Header::Repeated } else { Header::Wanted };
             origin.keying = Keying::Column(Layout { header, ..*table });
+            if found {
+                self.had_header = true;
+                table.header = Header::Absent;
+            }
         }
         if first
             && !self.silent
