@@ -143,6 +143,23 @@ fn a_header_is_looked_for_until_there_is_one() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_record() {
+    let scene = Scene::new("header-mark");
+    for header in ["name,id\n", "\nname,id\n", "\r\n\n\"name\",id\n", "\"the\nname\",id\n"] {
+        let header = format!("\u{feff}{header}");
+        scene.write("table.csv", format!("{header}owl,1\nowl,2\nelk,2\n"));
+        for (args, kept) in [("--column id", "owl,1\nowl,2\n"), ("--column 1 --header", "owl,1\nelk,2\n")] {
+            for blocks in [Blocks::of_bytes(1), Blocks::of_bytes(5), Blocks::default()] {
+                let args = format!("dedup {args} table.csv table.csv");
+                let ran = scene.run_in_blocks(blocks, &args, "");
+                assert_eq!(ran.out, format!("{header}{kept}"), "{header:?}, {blocks:?}, {args}: {ran}");
+                assert!(ran.err.contains("6 read, 2 written"), "{header:?}, {blocks:?}, {args}: {ran}");
+            }
+        }
+    }
+}
+
+#[test]
 fn blocks_of_any_size_and_threads_give_the_same_records() {
     let scene = Scene::new("table-blocks");
     let mut table = "id,text\n".to_owned();

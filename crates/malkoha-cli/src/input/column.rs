@@ -89,9 +89,7 @@ impl Column {
 
     /// Finds the column in the header of a table, which is its first record; `false` if the block has none.
     pub(super) fn find(&self, layout: &mut Layout, block: &[u8]) -> Result<bool> {
-        // Some programs begin a file with the mark of UTF-8.
-        let block = block.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(block);
-        let header = &block[empty_lines(block)..];
+        let header = &block[layout.before_header(block)..];
         if header.is_empty() {
             return Ok(false);
         }
@@ -130,6 +128,16 @@ impl Layout {
         self.delimiter != b'\t'
     }
 
+    /// Returns the number of bytes before the header of a block; 0 if there is no header.
+    fn before_header(self, block: &[u8]) -> usize {
+        if self.header == Header::Absent {
+            return 0;
+        }
+        // Some programs begin a file with the mark of UTF-8.
+        let mark = if block.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+        mark + empty_lines(&block[mark..])
+    }
+
     /// Passes on the number and the text of every field of the first record, and returns where the record ends, after
     /// its line end; `None` if it has none.
     pub(super) fn record<'a>(self, data: &'a [u8], mut found: impl FnMut(usize, &'a [u8])) -> Option<usize> {
@@ -155,19 +163,19 @@ impl Layout {
         if !self.quotes() || memchr(QUOTE, data).is_none() {
             return memrchr(b'\n', data).map(|at| at + 1);
         }
-        let mut end = 0;
+        let begin = self.before_header(data);
+        let mut end = begin;
         while let Some(more) = self.record(&data[end..], |_, _| ()) {
             end += more;
         }
-        Some(end).filter(|end| *end > 0)
+        Some(end).filter(|end| *end > begin)
     }
 
     /// Calls `found` with the end and the key of every record; lines that are empty are none. Returns where the header
     /// ends, and the line, counted from 0, of the first record that lacks the column: none is read from there on.
     pub(super) fn each(self, data: &[u8], mut found: impl FnMut(usize, &[u8])) -> (usize, Option<usize>) {
-        let mut begin = 0;
+        let mut begin = self.before_header(data);
         if self.header != Header::Absent {
-            begin = empty_lines(data);
             begin += self.record(&data[begin..], |_, _| ()).unwrap_or(data.len() - begin);
         }
         let header = begin;
