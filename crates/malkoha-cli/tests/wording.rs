@@ -135,6 +135,18 @@ fn too_little_memory_is_not_recommended() {
     for other in ["--keys 1", "--rate 0.1"] {
         scene.run(&format!("plan --memory 1 {other}")).fails(&["1 byte is not enough; give at least"]);
     }
+    // What it calls enough is enough. In 100 bytes there is room for some kinds.
+    for needs in ["", "--needs delete", "--needs grow", "--needs overfill", "--needs grow,delete"] {
+        for (rate, memory) in [("0.1", 1), ("1e-6", 1), ("0.1", 100)] {
+            let ran = scene.run(&format!("plan --memory {memory} --rate {rate} {needs}"));
+            let Some((_, said)) = ran.err.split_once("not enough; give at least ") else {
+                ran.ok();
+                continue;
+            };
+            let least = said.split(',').next().unwrap();
+            scene.run(&format!("plan --memory {least} --rate {rate} {needs}")).ok();
+        }
+    }
     for memory in ["181k", "200k", "400k"] {
         let said = scene.run(&format!("plan --memory {memory} --keys 1M")).ok();
         assert!(!said.contains("NaN") && !said.contains("1.000"), "{said}");

@@ -82,6 +82,8 @@ impl Plan {
             match able.next() {
                 Some(_) if args.memory.is_some() && args.keys.is_some() => bail!("{}", too_little(args)),
                 Some(&kind) => spec.kind(kind).plan()?,
+                // It can, but not like this: its own refusal says why.
+                None if Kind::Elastic.meets(&args.needs) => spec.kind(Kind::Elastic).plan()?,
                 None => bail!("no kind can {}; give up one of these needs", needs::verbs(&args.needs)),
             };
             bail!("no filter can do this; ask for less");

@@ -127,19 +127,23 @@ impl Spec {
         for &kind in Kind::USUAL.iter().chain(&[Kind::Elastic]) {
             match self.kind(kind).plan() {
                 Ok(geometry) => offers.push(geometry),
-                Err(error) => refusals.push(error),
+                Err(error) => refusals.push((!kind.meets(needs), error)),
             }
         }
         if offers.is_empty() {
-            // What is missing least, or the first if it is not memory.
-            let least =
-                |error: &Error| if let Error::Memory { least, .. } = error { *least } else { u64::MAX };
-            if let Some(error) = refusals.into_iter().min_by_key(least) {
+            // First the kinds that meet the needs; of them what is missing least, or the first if it is not
+            // memory.
+            let order = |(unable, error): &(bool, Error)| {
+                (*unable, if let Error::Memory { least, .. } = error { *least } else { u64::MAX })
+            };
+            if let Some((_, error)) = refusals.into_iter().min_by_key(order) {
                 return Err(error);
             }
         }
         offers.retain(|offer| offer.kind().meets(needs));
-        Ok(if needs.contains(&Need::Overfill) { never_full(&offers) } else { self.best(offers) })
+        // Where no blocked filter fits, a plain one may.
+        let never_full = needs.contains(&Need::Overfill).then(|| never_full(&offers)).flatten();
+        Ok(never_full.or_else(|| self.best(offers)))
     }
 
     /// The best of these offers in whatever was not given.
@@ -154,7 +158,7 @@ impl Spec {
     }
 }
 
-/// The offer to take of those that are never full, by what their choices cost and save.
+/// The blocked offer to take of those that are never full, by what their choices cost and save.
 fn never_full(offers: &[Geometry]) -> Option<Advice> {
     let one_choice = (Kind::Blocked(1), Reason::OneLine);
     let two_choices = (Kind::Blocked(2), Reason::TwoLines);
