@@ -90,8 +90,9 @@ pub(crate) fn from_bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, P
 
 /// Leaves a filter in its file: only what lookups touch is loaded, and processes share it.
 ///
-/// Only for files of one filter or map; one that grows must be of a cuckoo kind, the usual one. Nobody may change the file while it is mapped; ``save`` replaces it
-/// and does no harm. ``verify()`` checks the whole table, which ``map`` does not.
+/// Only for files of one filter or map, without shards. One that grows can be mapped, unless its kind is a Bloom kind.
+/// Nobody may change the file while it is mapped; ``save`` replaces it and does no harm. ``verify()`` checks the whole
+/// table, which ``map`` does not.
 #[pyfunction]
 pub(crate) fn map(py: Python<'_>, path: PathBuf) -> PyResult<PyMapped> {
     let path = std::path::absolute(path)?;
