@@ -92,7 +92,7 @@ def test_text_that_has_no_utf8(birds):
             operation("\ud800")
     with pytest.raises(UnicodeError, match="surrogate") as caught:
         birds.add_many(["koel", "owl", "\ud800"])
-    assert caught.value.__notes__ == ["the key in row 2 is none"]
+    assert caught.value.__notes__ == ["while hashing the key in row 2"]
     assert len(birds) == 2
 
 

@@ -126,7 +126,7 @@ fn in_row(key: &Bound<'_, PyAny>, row: usize, error: PyErr) -> PyErr {
         return PyOverflowError::new_err(format!("row {row}: {}", error.value(py)));
     }
     // Others have more to them than a text, so a note has to do. If there is none, the error is still right.
-    let _ = error.value(py).call_method1("add_note", (format!("the key in row {row} is none"),));
+    let _ = error.value(py).call_method1("add_note", (format!("while hashing the key in row {row}"),));
     error
 }
 
