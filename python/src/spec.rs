@@ -1,7 +1,7 @@
 //! What a filter shall be, from the arguments of Python.
 
 use malkoha::{KeyFormat, Kind, Need, Spec};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyString};
 
@@ -20,35 +20,41 @@ impl<'py> FromPyObject<'_, 'py> for Whole {
             if number.fract() == 0.0 && (0.0..2f64.powi(64)).contains(&number) {
                 return Ok(Self(number as u64));
             }
-        } else if let Ok(number) = given.extract::<u64>() {
-            return Ok(Self(number));
-        } else if given.len().is_ok() && !given.is_instance_of::<PyString>() {
-            return Err(PyTypeError::new_err(format!(
-                "{} is no number; give the number of keys first, and the keys to add_many",
-                given.get_type().name()?
-            )));
         }
-        Err(PyValueError::new_err(format!("{} is no whole number from 0 to 2**64", given.repr()?)))
+        match given.extract() {
+            Ok(number) => Ok(Self(number)),
+            Err(_) if given.len().is_ok() && !given.is_instance_of::<PyString>() => {
+                Err(PyTypeError::new_err(format!(
+                    "{} is no number; give the number of keys first, and the keys to add_many",
+                    given.get_type().name()?
+                )))
+            }
+            Err(error) => Err(no_number("a number of keys or bytes", "from 0 to 2**64", &given, error)),
+        }
     }
 }
 
 /// The seed of hashes.
 pub(crate) fn seed(given: &Bound<'_, PyAny>) -> PyResult<u64> {
-    given.extract().map_err(|_| no_number("a seed", "from 0 to 2**64 - 1", given))
+    given.extract().map_err(|error| no_number("a seed", "from 0 to 2**64 - 1", given, error))
 }
 
 /// The number of shards, if there are any. The engine says which numbers are too large.
 pub(crate) fn shards(given: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
-    given.extract().map_err(|_| no_number("shards", "from 1 to 4096", given))
+    given.extract().map_err(|error| no_number("shards", "from 1 to 4096", given, error))
 }
 
-/// The exception for a number that is none, or out of range.
+/// The exception for a number that is none, or out of range. Others that an object raises when it is asked for its
+/// number are left as they are, such as that of Ctrl-C.
 #[cold]
-fn no_number(what: &str, range: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    match given.repr() {
-        Ok(given) => PyValueError::new_err(format!("{what} must be a whole number {range}, and not {given}")),
-        Err(error) => error,
+fn no_number(what: &str, range: &str, given: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    let py = given.py();
+    if !error.is_instance_of::<PyTypeError>(py) && !error.is_instance_of::<PyOverflowError>(py) {
+        return error;
     }
+    // Python writes no integers of thousands of digits.
+    let given = given.repr().map_or_else(|_| String::new(), |given| format!(", and not {given}"));
+    PyValueError::new_err(format!("{what} must be a whole number {range}{given}"))
 }
 
 /// Two of keys, rate and memory; or a rate alone, for a filter that grows.

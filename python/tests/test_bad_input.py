@@ -86,6 +86,23 @@ def test_seeds_and_shards_out_of_range(number):
         Filter(100, 0.01, shards=4097)
 
 
+@pytest.mark.parametrize(("name", "what"), [("seed", "a seed"), ("shards", "shards"), ("keys", "keys")])
+def test_numbers_that_python_does_not_write(name, what):
+    with pytest.raises(ValueError, match=f"{what} .*must be a whole number from [^,]*$"):
+        Filter(**{"keys": 100, "rate": 0.01, name: 10**5000})
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+@pytest.mark.parametrize("name", ["seed", "shards", "keys"])
+def test_numbers_that_raise_something_else(name, error):
+    class Number:
+        def __index__(self):
+            raise error
+
+    with pytest.raises(error):
+        Filter(**{"keys": 100, "rate": 0.01, name: Number()})
+
+
 def test_text_that_has_no_utf8(birds):
     for operation in (birds.add, lambda key: birds.add_many([key]), lambda key: birds.add_many(np.array([key]))):
         with pytest.raises(UnicodeError, match="surrogate"):
