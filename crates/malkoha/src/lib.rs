@@ -125,7 +125,7 @@
 //! | inserts and deletes of an unknown number of keys | `Elastic`, by [`Spec::rate`] or [`Spec::growing`] |
 //! | no deletes, more keys than planned, rate above 2^-7 | `Blocked(1)` |
 //! | the same, at lower rates | `Blocked(2)`, or `Blocked(3)` for less memory |
-//! | a filter as a paper describes it | `Classic`, `SemiSorted`, `Simplified`, `Flexible`, `Windowed`, `Bloom`, `Blocked` |
+//! | a filter of the papers | `Classic`, `SemiSorted`, `Simplified`, `Flexible`, `Windowed`, `Bloom`, `Blocked` |
 //!
 //! [`Spec::recommend`] plans the [usual kinds](Kind::USUAL) for your specification, and recommends one that can do what
 //! you need.
