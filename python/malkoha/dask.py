@@ -106,8 +106,8 @@ def dedup(
 
 
 def _answers(shard: int, routes: list[Any], rate: float) -> list[Any]:
-    """What one shard says of every partition. It takes a few partitions after the other, so that their hashes and rows
-    need not wait in memory until all partitions were read."""
+    """What one shard says of every partition. It takes the partitions in order, a few at a time, so that their hashes
+    and rows need not wait in memory until all partitions were read."""
     seen: Any = None
     answers: list[Any] = []
     for at in range(0, len(routes), PARTITIONS_PER_STEP):

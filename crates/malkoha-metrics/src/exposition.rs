@@ -119,7 +119,7 @@ struct Entry {
 /// | `cf_stash_size` | gauge | keys outside the table |
 /// | `cf_insert_failures_total` | counter | refused inserts |
 /// | `cf_relocation_kicks_avg`, `cf_relocation_kicks_max` | gauge | steps of walks |
-/// | `cf_links` | gauge | tables of a chain: a growing filter of a Bloom kind, or one from an old file |
+/// | `cf_links` | gauge | tables of a chain: a growing filter of a Bloom kind, one from an old file, or a result of `merge_into_chain` |
 /// | `cf_regions`, `cf_overflow` | gauge | regions of a growing filter of a cuckoo kind, copies without a slot |
 /// | `cf_growth_steps_total`, `cf_shrink_steps_total` | counter | regions made larger, made smaller |
 /// | `cf_longest_growth_step_seconds` | gauge | the longest that a key waited for such a step |
