@@ -2,7 +2,7 @@
 
 use crate::golden_files as golden;
 
-use malkoha::{Filter, Generations, Sharded};
+use malkoha::{Filter, Generations, Sharded, Spec};
 
 #[test]
 fn every_golden_file_opens_and_holds_its_keys() {
@@ -82,6 +82,24 @@ fn elastic_filters_of_older_rules_open_and_keep_growing() {
         filter.insert_slice(&(1000..9000u64).collect::<Vec<_>>()).unwrap();
         assert!((5..150u64).chain(1000..9000).all(|key| filter.contains(&key)), "{name}");
     }
+}
+
+/// When this file was written, 3170 keys fitted into tables of its last level. Tables are filled less since.
+#[test]
+fn an_elastic_filter_opens_that_would_begin_beyond_its_last_level() {
+    let name = "elastic-equal-last-level";
+    let mut filter = Filter::open(golden::path(name)).unwrap();
+    golden::check(name, &filter);
+    let written = std::fs::read(golden::path(name)).unwrap();
+    assert!(filter.to_bytes().unwrap() == written, "it is not written as it was read");
+    let spec = Spec::new(3170, 0.01).growing().most_keys(3170).seed(42);
+    assert_ne!(*filter.geometry(), spec.plan().unwrap(), "it would begin with larger tables");
+    for key in 1000..3900u64 {
+        filter.insert(&key).unwrap();
+    }
+    assert!((5..150u64).chain(1000..3900).all(|key| filter.contains(&key)));
+    let stats = filter.stats();
+    assert!(stats.predicted_rate <= stats.promised_rate, "{stats}");
 }
 
 #[test]
