@@ -1,6 +1,6 @@
 //! Entries find a slot: the emptier of their two places, or a walk if both are full.
 
-use crate::bits::cpu::{Vectors, Work};
+use crate::bits::cpu::{Cpu, Vectors, Work};
 use crate::bits::prefix_table::PrefixTable;
 use crate::error::Full;
 use crate::key::draw::last_draw;
@@ -99,7 +99,8 @@ impl Work for Walk<'_> {
         let key = region.approach_entry(entry);
         let random = mix(entry.place << 32 ^ entry.tag ^ u64::from(region.entries));
         let (at, content, sought) = (key.at(), region.content(entry), region.sought_of(entry));
-        let steps = walk(&mut region.table, at, (content, sought), random, region.has_holes, vectors)?;
+        let (has_holes, cpu) = (region.has_holes, region.cpu);
+        let steps = walk(&mut region.table, at, (content, sought), random, has_holes, cpu, vectors)?;
         region.gained(entry.tag);
         Some(steps)
     }
@@ -115,6 +116,7 @@ fn walk(
     (mut content, sought): (u64, u64),
     mut random: u64,
     has_holes: bool,
+    cpu: Cpu,
     vectors: impl Vectors,
 ) -> Option<u64> {
     let mut log = Log::default();
@@ -126,7 +128,7 @@ fn walk(
         let (others, with_room) = vectors.others_with_room(&both);
         let mut movable = if step == 1 { with_room } else { with_room & 0xFF };
         if movable == 0 && has_holes {
-            movable = with_vacant(table, &others, step == 1, vectors);
+            movable = with_vacant(table, &others, step == 1, cpu);
         }
         if movable != 0 {
             // The slot of the resident that moves, and where it moves.
@@ -158,17 +160,33 @@ fn walk(
     None
 }
 
-/// The residents of two places, or of the first, whose other places have an empty slot. (A function of its own, because
-/// few tables have holes and the walk needs its registers.)
-#[cold]
+/// The residents of two places, or of the first, whose other places have an empty slot. (Not inlined, so that walks in
+/// tables without holes have all registers.)
 #[inline(never)]
-fn with_vacant(table: &PrefixTable, others: &[u32; 16], of_both: bool, vectors: impl Vectors) -> u32 {
-    let slots = table.form().slots();
-    let numbers = (0..slots).chain((8..8 + slots).filter(|_| of_both));
-    numbers.fold(0, |movable, number| {
-        let place = table.both([others[number as usize]; 2], 0);
-        movable | u32::from(vectors.vacant(&place) != 0) << number
-    })
+fn with_vacant(table: &PrefixTable, others: &[u32; 16], of_both: bool, cpu: Cpu) -> u32 {
+    cpu.run(WithVacant { table, others, of_both })
+}
+
+struct WithVacant<'a> {
+    table: &'a PrefixTable,
+    others: &'a [u32; 16],
+    of_both: bool,
+}
+
+impl Work for WithVacant<'_> {
+    const WIDE: bool = true;
+    type Output = u32;
+
+    #[inline(always)]
+    fn run(self, vectors: impl Vectors) -> u32 {
+        let Self { table, others, of_both } = self;
+        let slots = table.form().slots();
+        let numbers = (0..slots).chain((8..8 + slots).filter(|_| of_both));
+        numbers.fold(0, |movable, number| {
+            let place = table.both([others[number as usize]; 2], 0);
+            movable | u32::from(vectors.vacant(&place) != 0) << number
+        })
+    }
 }
 
 /// The replacements of a walk: the bit of a slot, and what was there. Most walks are short and need no allocation.
