@@ -8,8 +8,9 @@ use crate::server::memory;
 /// How many items ahead the memory of an item is asked for.
 const AHEAD: usize = 16;
 
-/// The most bits of an item whose places are kept until it is its turn: rates down to one in 65,536 need no more.
-const FEW: usize = 16;
+/// The most bits of an item whose places are kept until it is its turn. A link at 0.1 % needs 10, and every link of a
+/// filter that grows needs one more than the link before it.
+const FEW: usize = 32;
 
 /// The places of the bits of the next items in the newest table: item number `at` has line `at % AHEAD`.
 type Lines = [[u64; FEW]; AHEAD];
@@ -26,13 +27,12 @@ fn ask(bits: &mut [u64], key: Hashed, of: Divisor, table: &[u8]) {
 /// Sets bits. Returns whether all of them were set.
 #[inline]
 fn set(bits: &[u64], table: &mut [u8]) -> bool {
-    // Without branches: which bits are set cannot be predicted.
-    let missing = bits.iter().fold(0, |missing, bit| {
-        let (byte, mask) = (&mut table[byte_of(*bit)], mask_of(*bit));
-        let before = *byte;
-        *byte |= mask;
-        missing | (mask & !before)
-    });
+    // Without a branch for each bit: which of them are set cannot be predicted.
+    let missing = bits.iter().fold(0, |missing, bit| missing | (mask_of(*bit) & !table[byte_of(*bit)]));
+    // What is there already writes nothing: while a child process saves the filter, a page that is written to is copied.
+    if missing != 0 {
+        bits.iter().for_each(|bit| table[byte_of(*bit)] |= mask_of(*bit));
+    }
     missing == 0
 }
 
@@ -62,8 +62,11 @@ impl Bloom {
     /// Stores the items of a row, up to the first that is refused.
     fn insert_row(&mut self, row: &[Hashed], all: &mut Vec<Result<bool, Refused>>) {
         let done = self.insert_while_room(row, all);
-        for key in &row[done..] {
-            all.push(self.insert(*key));
+        let rest = &row[done..];
+        // What is there already needs no room, and stays.
+        let found = if rest.len() > 1 { contains_row(&self.links, rest) } else { [false; ROW] };
+        for (key, found) in rest.iter().zip(found) {
+            all.push(if found { Ok(false) } else { self.insert(*key) });
             if all.last().is_some_and(Result::is_err) {
                 return;
             }
@@ -75,12 +78,13 @@ impl Bloom {
         let Some(((link, table), older)) = self.links.split_last_mut() else { return 0 };
         let room = usize::try_from(link.entries.saturating_sub(link.items)).unwrap_or(usize::MAX);
         let row = &row[..row.len().min(room)];
-        if row.len() < 2 {
+        if row.len() < 2 || link.hashes as usize > FEW {
             return 0;
         }
         // Bits that are set stay so, and older links do not change.
         let found = if older.is_empty() { [false; ROW] } else { contains_row(older, row) };
-        // For rates of 1 %, 0.1 % and 0.01 % the number of bits is known when this is compiled.
+        // The first link at 1 %, 0.1 % and 0.01 %, of a filter that grows or not, has a number of bits that is known when
+        // this is compiled.
         let put = match link.hashes {
             7 => put_row::<7>,
             8 => put_row::<8>,
@@ -88,8 +92,7 @@ impl Bloom {
             11 => put_row::<11>,
             14 => put_row::<14>,
             15 => put_row::<15>,
-            few if few as usize <= FEW => put_row::<0>,
-            _ => return 0,
+            _ => put_row::<0>,
         };
         let first = all.len();
         put(link, table, row, &found, all);
@@ -154,7 +157,7 @@ mod tests {
     #[test]
     fn rows_are_what_single_items_are() {
         for (entries, growth) in [(10, 1), (100, 2), (5000, 2), (400, 0), (2000, 0)] {
-            for error in [0.1, 0.01, 0.001, 1e-4, 1e-7] {
+            for error in [0.1, 0.01, 0.001, 1e-4, 1e-7, 1e-12] {
                 let mut rows = Bloom::new(entries, error, growth).unwrap();
                 let mut single = rows.copy().unwrap();
                 for (turn, count) in [1usize, 2, 63, 64, 65, 300, 1000].into_iter().enumerate() {

@@ -62,8 +62,11 @@ impl Cuckoo {
 
     /// Asks for the memory of the buckets of a row of keys in the newest table.
     fn fetch_row(&self, row: &[Hashed]) {
+        if row.len() < 2 {
+            return;
+        }
         let (size, table) = (self.bucket_size(), self.tables.last().expect("there is always a table"));
-        for key in row.iter().filter(|_| row.len() > 1) {
+        for key in row {
             memory::prefetch(table, begin(table, size, key.first));
             memory::prefetch(table, begin(table, size, key.second));
         }

@@ -179,7 +179,7 @@ pub fn zeroed(len: usize) -> Option<Box<[u8]>> {
     Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(memory, len)) })
 }
 
-/// Asks the processor to fetch the memory of a byte that is needed soon. Only a hint.
+/// Asks the processor to fetch the memory of a byte that is needed soon. Only a hint: there need not be such a byte.
 #[inline]
 pub fn prefetch(bytes: &[u8], at: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -188,8 +188,9 @@ pub fn prefetch(bytes: &[u8], at: usize) {
         // SAFETY: SSE is part of x86-64, and a prefetch reads nothing: any address is allowed.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(at).cast()) };
     }
+    // Elsewhere the byte is read: nobody waits for what it is.
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (bytes, at);
+    core::hint::black_box(bytes.get(at).copied());
 }
 
 /// A copy of bytes; `None` if there is no memory for it.
