@@ -351,4 +351,5 @@ def main():
                 parts[part](name, program)
 
 
-main()
+if __name__ == "__main__":
+    main()
