@@ -34,7 +34,8 @@ impl<P: Placement, T: Table> Cuckoo<P, T> {
         row::find_homes(self.cpu, &self.placement, &hashes, row);
     }
 
-    /// Finds the homes of a row of keys, or of fewer, and prefetches them if that helps.
+    /// Finds the homes of a row of keys, or of fewer, and prefetches them. (Those of whole rows only if the table is
+    /// beyond the cache.)
     fn approach_row(&self, hashes: &[KeyHash], row: &mut Row) {
         if let Ok(hashes) = hashes.try_into() {
             row::find_homes(self.cpu, &self.placement, hashes, row);
