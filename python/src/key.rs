@@ -1,7 +1,7 @@
 //! One key: a Python object becomes the hash that the engine gives the same key in Rust.
 
 use malkoha::{Key, KeyHash, KeyHasher};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyMemoryView, PyString};
 
@@ -51,11 +51,13 @@ pub(crate) fn unusual_hash(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResu
         return integer(number, hasher);
     }
     // Integers of subclasses, of numpy and others. Booleans are not meant, though those of Python are integers.
-    if !key.is_instance_of::<PyBool>()
-        && let Ok(number) = key.call_method0("__index__")
-        && let Ok(number) = number.cast::<PyInt>()
-    {
-        return integer(number, hasher);
+    if !key.is_instance_of::<PyBool>() {
+        match key.call_method0("__index__") {
+            Ok(number) if number.is_instance_of::<PyInt>() => return integer(number.cast()?, hasher),
+            // Ctrl-C and the like.
+            Err(error) if !error.is_instance_of::<PyException>(key.py()) => return Err(error),
+            _ => {}
+        }
     }
     Err(no_key(key))
 }

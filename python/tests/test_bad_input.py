@@ -103,6 +103,17 @@ def test_numbers_that_raise_something_else(name, error):
         Filter(**{"keys": 100, "rate": 0.01, name: Number()})
 
 
+def test_keys_may_be_interrupted(birds):
+    class Number:
+        def __index__(self):
+            raise KeyboardInterrupt
+
+    for operation in (birds.add, birds.__contains__, lambda key: birds.add_many(["crow", key])):
+        with pytest.raises(KeyboardInterrupt):
+            operation(Number())
+    assert len(birds) == 2
+
+
 def test_text_that_has_no_utf8(birds):
     for operation in (birds.add, lambda key: birds.add_many([key]), lambda key: birds.add_many(np.array([key]))):
         with pytest.raises(UnicodeError, match="surrogate"):
