@@ -83,8 +83,8 @@ impl PyMapped {
         Ok(self.mapped.get(&hash_of(key, self.mapped.hasher())?).map_err(raise)?.to_vec())
     }
 
-    /// For the file of a ``Map``: the candidate values of many keys in one array of uint16, and how many each key has in
-    /// one of uint32.
+    /// For the file of a ``Map``: the candidate values of many keys in one array of uint16, and how many each key has
+    /// in one of uint32.
     #[pyo3(signature = (keys, *, nulls=Nulls::Error, threads=Threads(1)),
            text_signature = "($self, keys, *, nulls='error', threads=1)")]
     fn get_many<'py>(
