@@ -184,6 +184,44 @@ def test_what_a_replica_gets_it_also_restarts_with(start):
     assert contents(replica.client()) == before, "from its own append-only file, without the master"
 
 
+def make_large(call):
+    """Filters, and the begins of dumps, of more than 64 MB, most of which nobody has written to yet."""
+    assert call("CF.RESERVE", "cf", 100_000_000) == "OK"
+    assert call("CF.RESERVE", "rate", 60_000_000, "ERROR", 0.001, "EXPANSION", 0) == "OK"
+    assert call("BF.RESERVE", "bf", 0.01, 100_000_000) == "OK"
+    assert call("MK.RESERVE", "mk", 0.001, "CAPACITY", 60_000_000, "FIXED") == "OK"
+    for key in ("cf", "bf"):
+        assert call(f"{key}.ADD", key, "x") == 1
+        position, header = call(f"{key}.SCANDUMP", key, 0)
+        assert call(f"{key}.LOADCHUNK", f"{key} loaded", position, header) == "OK"
+    assert call("CF.ADD", "rate", "x") == 1 and call("MK.ADD", "mk", "x") == [1]
+    total, data = call("MK.EXPORT", "mk", 0)
+    assert call("MK.IMPORT", "imported", 0, total, data[:1000]) == "OK"
+
+
+def check_large(call):
+    for key, command in (("cf", "CF.EXISTS"), ("rate", "CF.EXISTS"), ("bf", "BF.EXISTS")):
+        assert call("MEMORY", "USAGE", key) > 64 << 20 and call(command, key, "x") == 1, key
+    assert call("MK.EXISTS", "mk", "x") == [1] and call("EXISTS", "cf loaded", "bf loaded", "imported") == 3
+
+
+def test_a_replica_with_less_memory(start):
+    """What the master holds, the replica holds too, whatever its own limit is."""
+    master, replica = start(), start("--maxmemory", "64mb")
+    call, copy = master.client(), follow(master, replica)
+    make_large(call)
+    in_step(call, copy)
+    check_large(copy)
+
+
+def test_an_aof_of_a_server_that_had_more_memory(start):
+    server = start("--appendonly", "yes")
+    make_large(server.client())
+    server.stop()
+    server.options += ["--maxmemory", "64mb"]
+    check_large(server.start().client())
+
+
 def used_memory(call):
     text = call("INFO", "memory").decode()
     return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])

@@ -341,11 +341,14 @@ impl Call {
     }
 
     /// Whether so many bytes can never fit: they are more than the server may use, or more than the machine has.
-    /// Smaller amounts are left to the server, which may have keys to evict.
+    /// Smaller amounts are left to the server, which may have keys to evict. Repeated commands were carried out before,
+    /// and are again: the server does not look at `maxmemory` for them either.
     #[must_use]
     pub fn can_never_hold(&self, bytes: u64) -> bool {
         const SMALL: u64 = 64 << 20;
-        bytes > SMALL && self.memory_limits().into_iter().flatten().any(|limit| bytes > limit)
+        !self.is_repeated()
+            && bytes > SMALL
+            && self.memory_limits().into_iter().flatten().any(|limit| bytes > limit)
     }
 
     /// `maxmemory` and the memory of the machine, as far as there are such limits and the server says them.
