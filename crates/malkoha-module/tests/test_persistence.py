@@ -184,6 +184,34 @@ def test_what_a_replica_gets_it_also_restarts_with(start):
     assert contents(replica.client()) == before, "from its own append-only file, without the master"
 
 
+def insert(call):
+    assert call("CF.INSERT", "f", "CAPACITY", 50, "ITEMS", *range(10)) == [1] * 10
+    assert call("CF.INSERTNX", "f", "NOCREATE", "CAPACITY", 4, "ITEMS", *range(10, 20)).count(1) > 5
+    assert call("BF.INSERT", "b", "CAPACITY", 1, "ERROR", 0.2, "NONSCALING", "ITEMS", "x") == [1]
+    return [call("DUMP", key) for key in "fb"]
+
+
+LARGER = ["cf-bucket-size", "255", "bf-expansion-factor", "0", "bf-error-rate", "0.001"]
+
+
+def test_a_replica_with_larger_buckets(start):
+    """It takes capacities that it would refuse to its own clients."""
+    master, replica = start(), start(module=LARGER)
+    call, copy = master.client(), follow(master, replica)
+    before = insert(call)
+    in_step(call, copy)
+    assert [copy("DUMP", key) for key in "fb"] == before
+
+
+def test_an_aof_of_a_server_that_had_smaller_buckets(start):
+    server = start("--appendonly", "yes")
+    before = insert(server.client())
+    server.module = LARGER
+    call = server.restart().client()
+    assert [call("DUMP", key) for key in "fb"] == before
+    assert call("CF.INSERT", "f", "CAPACITY", 50, "ITEMS", "x").startswith("Capacity must be in the range")
+
+
 def make_large(call):
     """Filters, and the begins of dumps, of more than 64 MB, most of which nobody has written to yet."""
     assert call("CF.RESERVE", "cf", 100_000_000) == "OK"

@@ -93,7 +93,9 @@ pub(super) fn add_nx(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply,
 
 /// What `CF.INSERT` is told besides the items: how to make a filter, unless it must not; and where the items begin.
 /// Like RedisBloom, only the first letter of an option is looked at.
-fn insert_options(arguments: &Arguments<'_>) -> Result<(Option<Wish>, usize), Refusal> {
+fn insert_options(call: &Call, arguments: &Arguments<'_>) -> Result<(Option<Wish>, usize), Refusal> {
+    // Where the command comes from, buckets may be smaller than the setting says here.
+    let least = if call.is_repeated() { 1 } else { 2 * CF_BUCKET_SIZE.get() };
     let (mut capacity, mut create) = (None, true);
     let mut index = 2;
     while index < arguments.len() {
@@ -109,7 +111,7 @@ fn insert_options(arguments: &Arguments<'_>) -> Result<(Option<Wish>, usize), Re
                     return Err(Refusal::Arity);
                 }
                 let number = parse::integer(arguments.get(index)).ok_or(Refusal::of("Bad capacity"))?;
-                if !(2 * CF_BUCKET_SIZE.get()..=MOST_CAPACITY).contains(&number) {
+                if !(least..=MOST_CAPACITY).contains(&number) {
                     let text = "Capacity must be in the range [cf-bucket-size * 2, 1073741824]";
                     return Err(Refusal::of(text));
                 }
@@ -124,7 +126,7 @@ fn insert_options(arguments: &Arguments<'_>) -> Result<(Option<Wish>, usize), Re
 
 fn insert_items(call: &mut Call, arguments: &Arguments<'_>, which: Which) -> Result<Vec<Outcome>, Refusal> {
     arguments.at_least(4)?;
-    let (wish, first) = insert_options(arguments)?;
+    let (wish, first) = insert_options(call, arguments)?;
     let items = arguments.from(first);
     if items.is_empty() {
         return Err(Refusal::Arity);
