@@ -544,6 +544,33 @@ def test_a_node_of_a_cluster_that_loses_the_slot(start):
     assert call("DBSIZE") == 0
 
 
+def test_reading_from_a_replica_in_a_cluster(start):
+    options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--repl-diskless-sync-delay", "0"]
+    master, replica = start(*options), start(*options)
+    call, copy = master.client(), replica.client()
+    assert call("CLUSTER", "ADDSLOTSRANGE", 0, 16383) == "OK"
+    assert copy("CLUSTER", "MEET", "127.0.0.1", master.port) == "OK"
+    for node in (call, copy):
+        while b"cluster_state:ok" not in node("CLUSTER", "INFO"):
+            time.sleep(0.05)
+    assert copy("CLUSTER", "REPLICATE", call("CLUSTER", "MYID")) == "OK"
+    while b"master_link_status:up" not in copy("INFO", "replication"):
+        time.sleep(0.05)
+    fill_one = [("MK.RESERVE", "{t}f", 0.2, "CAPACITY", 1000, "FIXED"), ("MK.ADD", "{t}f", "x")]
+    assert call.pipeline(fill_one) == ["OK", [1]]
+    in_step(call, copy)
+    copy("MK.BESIDE", 0)
+    assert copy("MK.EXPORT", "{t}f", 0).startswith("MOVED")
+    assert copy("READONLY") == "OK"
+    before = beside(copy)
+    total, data = copy("MK.EXPORT", "{t}f", 0)
+    assert total == len(data)
+    assert copy("CF.SCANDUMP", "{t}f", 0)[1] == data
+    assert copy("MK.INFO", "{t}f") == call("MK.INFO", "{t}f") and copy("CF.INFO", "{t}f") == call("CF.INFO", "{t}f")
+    assert beside(copy) == before + 4
+    assert copy("MK.MERGE", "{t}f", "{t}f").startswith("MOVED")
+
+
 def test_really_large_filters(start):
     """As users have them: the server answers others while it works, and all of it is there afterwards."""
     server = start()

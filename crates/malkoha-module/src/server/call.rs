@@ -208,7 +208,8 @@ impl Call {
             let is_lost = matches!(&self.place, Place::Beside(beside) if beside.link.is_lost());
             return if is_lost { Err(LOST) } else { Ok(()) };
         }
-        if self.current_flags() & api::flags::CLUSTER == 0 {
+        // On a replica, only clients that asked to read from one come so far, and the check would not know them.
+        if self.current_flags() & (api::flags::CLUSTER | api::flags::REPLICA) != api::flags::CLUSTER {
             return Ok(());
         }
         let (command, format) = (c"EXISTS".as_ptr(), c"s".as_ptr());
@@ -226,7 +227,10 @@ impl Call {
     /// Fails if this server is a replica now, or must not carry the command out any more.
     fn must_be_writable(&self, arguments: &Arguments<'_>, index: usize) -> Result<(), Refusal> {
         const READ_ONLY: Refusal = Refusal::of("READONLY You can't write against a read only replica.");
-        if !self.is_repeated() && self.current_flags() & api::flags::READ_ONLY != 0 {
+        const NODE: c_int = api::flags::CLUSTER | api::flags::REPLICA;
+        let flags = self.current_flags();
+        // Replicas in a cluster are never written to, whatever `replica-read-only` says.
+        if !self.is_repeated() && (flags & api::flags::READ_ONLY != 0 || flags & NODE == NODE) {
             return Err(READ_ONLY);
         }
         self.must_be_current(arguments, index)
