@@ -2,7 +2,7 @@
 
 import time
 
-KEYS = ["cf", "empty", "bf", "fixed", "engine", "grown", "values", "keys", "seconds", "partial"]
+KEYS = ["cf", "empty", "bf", "fixed", "engine", "grown", "values", "keys", "seconds", "partial", "begun"]
 
 
 def fill(call):
@@ -27,6 +27,7 @@ def fill(call):
     call("MK.ADDNX", "seconds", *range(1000))
     total, data = call("MK.EXPORT", "engine", 0)
     assert call("MK.IMPORT", "partial", 0, total, data[:1000]) == "OK"
+    assert call("CF.LOADCHUNK", "begun", 1001, data[:1000]) == "OK"
     return contents(call)
 
 
@@ -42,7 +43,13 @@ def check(call, before):
     for key in ("engine", "grown", "keys", "seconds"):
         assert call("MK.EXISTS", key, *range(1000)) == [1] * 1000 or key == "keys"
     assert all(number % 32 in values for number, values in enumerate(call("MK.GET", "values", *range(1000))))
-    assert call("MK.EXISTS", "partial", "x") == "ERR the filter is still being imported"
+    for key in ("partial", "begun"):
+        assert call("MK.EXISTS", key, "x") == "ERR the filter is still being imported"
+    # What was begun can be ended.
+    position, data = call("CF.SCANDUMP", "engine", 0)
+    assert call("COPY", "begun", "ended") == 1
+    assert call("CF.LOADCHUNK", "ended", position, data[1000:]) == "OK"
+    assert call("DUMP", "ended") == before["engine"] and call("DEL", "ended") == 1
 
 
 def test_a_restart_from_rdb(start):
@@ -87,6 +94,18 @@ def test_a_rewritten_aof_with_only_cf(start):
     rewrite(call)
     server.restart()
     assert server.client()("DUMP", "f") == before
+
+
+def test_a_rewritten_aof_with_only_mk(start):
+    """Nothing can load a filter there that CF.LOADCHUNK has begun elsewhere. The server starts without it."""
+    maker = start().client()
+    fill(maker)
+    server = start("--appendonly", "yes", "--aof-use-rdb-preamble", "no", module=["only", "mk"])
+    call = server.client()
+    for key in ("begun", "engine"):
+        assert call("RESTORE", key, 0, maker("DUMP", key)) == "OK"
+    rewrite(call)
+    assert server.restart().client()("KEYS", "*") == [b"engine"]
 
 
 def test_debug_reload_and_digest(start):

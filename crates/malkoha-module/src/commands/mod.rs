@@ -19,7 +19,7 @@ use crate::settings;
 use crate::values::bloom::BloomValue;
 use crate::values::cuckoo::CuckooValue;
 use crate::values::engine::EngineValue;
-use crate::values::transfer::HAS_IMPORT;
+use crate::values::transfer::{HAS_IMPORT, HAS_LOADCHUNK};
 
 /// The families of commands that are registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,7 @@ fn read<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Result<(Families, 
 pub fn load(loading: &Loading<'_>) -> Result<(), String> {
     let (families, pairs) = read(loading.arguments())?;
     HAS_IMPORT.store(families.mk, Ordering::Relaxed);
+    HAS_LOADCHUNK.store(families.cf, Ordering::Relaxed);
     if families.cf {
         loading.value::<CuckooValue>()?;
         loading.category(c"cuckoo");

@@ -22,8 +22,10 @@ pub fn position_after(end: u64, total: u64) -> u64 {
     end + 1 + if end == total { LAST } else { 0 }
 }
 
-/// Whether `MK.IMPORT` is there to load rewritten filters; otherwise `CF.LOADCHUNK` is.
+/// Whether `MK.IMPORT` is there to load rewritten filters.
 pub static HAS_IMPORT: AtomicBool = AtomicBool::new(true);
+/// Whether `CF.LOADCHUNK` is.
+pub static HAS_LOADCHUNK: AtomicBool = AtomicBool::new(true);
 
 /// Writes bytes as commands, a chunk each.
 pub(super) struct Emitter<'a> {
@@ -48,7 +50,10 @@ impl<'a> Emitter<'a> {
     fn emit(&mut self) {
         let begin = self.sent;
         self.sent += self.chunk.len() as u64;
-        if HAS_IMPORT.load(Ordering::Relaxed) {
+        let [imports, loads] = [&HAS_IMPORT, &HAS_LOADCHUNK].map(|has| has.load(Ordering::Relaxed));
+        // Of a filter that `CF.LOADCHUNK` has begun, the total is not known, and `MK.IMPORT` refuses it. Where nothing
+        // else is there the filter is lost: with a command that nobody knows, the server would not start.
+        if imports && (self.total > 0 || !loads) {
             self.to.part(c"MK.IMPORT", begin, self.total, &self.chunk);
         } else {
             self.to.chunk(c"CF.LOADCHUNK", position_after(self.sent, self.total), &self.chunk);
