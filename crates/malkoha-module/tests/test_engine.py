@@ -292,11 +292,20 @@ def test_scandump_and_loadchunk(call):
         position, chunk = call("CF.SCANDUMP", "f", position)
         if position == 0:
             break
+        assert position == int(float(position)) < 2**53, "floating point holds it, as in Lua and JavaScript"
         assert call("CF.LOADCHUNK", "g", position, chunk) == "OK"
         chunks += 1
     assert chunks > 2
     assert call("CF.MEXISTS", "g", *range(1000)) == [1] * 1000
     assert hashlib.sha256(call("DUMP", "g")).digest() == hashlib.sha256(call("DUMP", "f")).digest()
+
+
+def test_dumps_whose_end_is_marked_as_it_was_before(call):
+    call("CF.RESERVE", "f", 100, "ERROR", 0.01), call("CF.ADD", "f", "x")
+    position, chunk = call("CF.SCANDUMP", "f", 0)
+    assert call("CF.LOADCHUNK", "g", 2**62 + len(chunk) + 1, chunk) == "OK"
+    assert call("DUMP", "g") == call("DUMP", "f")
+    assert call("CF.SCANDUMP", "f", position) == call("CF.SCANDUMP", "f", 2**62 + len(chunk) + 1) == [0, None]
 
 
 def test_help_and_documentation(call):

@@ -160,7 +160,7 @@ MK.IMPORT MK.ADVANCE MK.INFO MK.HELP""".split()
 WORDS = """CAPACITY NOCREATE ITEMS ERROR EXPANSION NONSCALING BUCKETSIZE MAXITERATIONS SEED FIXED VALUES WINDOW KEYS SECONDS
 c i n e x SIZE FILTERS only""".split()
 NUMBERS = [0, 1, -1, 2, 3, 7, 64, 100, 255, 256, 1000, 1024, 4096, 32768, 32769, 65535, 65536, 2**20, 2**30, 2**30 + 1,
-           2**31, 2**32, 2**53, 2**62, 2**62 + 1, 2**63 - 1, 2**63, 2**64, -2**63, "0.5", "0.01", "1e-9", "1e-300",
+           2**31, 2**32, 2**52, 2**52 + 1, 2**53, 2**62, 2**62 + 1, 2**63 - 1, 2**63, 2**64, -2**63, "0.5", "0.01", "1e-9", "1e-300",
            "1e400", "nan", "inf", "-inf", "0x10", "+1", "01", " 1", "1 ", "", "\x00"]
 
 
@@ -218,7 +218,7 @@ class Wild:
         return (self.random.choice(NAMES), key, *[self.argument() for _ in range(self.random.randrange(7))])
 
     def position(self):
-        return self.random.choice([1, 1, 2, 65, 145, 1025, 2**62 + 577, self.random.choice(NUMBERS)])
+        return self.random.choice([1, 1, 2, 65, 145, 1025, 2**52 + 577, 2**62 + 577, self.random.choice(NUMBERS)])
 
     def learn(self, command, reply):
         """Keeps some of what the server sends, to send it back."""

@@ -1,8 +1,7 @@
 //! Filters of the engine in chunks, as commands carry them.
 //!
 //! `MK.EXPORT` and `MK.IMPORT` say at which byte a chunk begins and how many bytes there are in all. `CF.SCANDUMP` and
-//! `CF.LOADCHUNK` have one number for this, as RedisBloom's filters do: one more than the byte at which the chunk ends.
-//! For the last chunk [`LAST`] is added to it.
+//! `CF.LOADCHUNK` have one number for this, as RedisBloom's filters do: a [`Position`].
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +11,33 @@ use crate::server::stream::Rewriter;
 /// The most bytes of a chunk: as many as the server copies and sends in a millisecond or two.
 pub const CHUNK_BYTES: usize = 2 << 20;
 
-/// Marks the position after the last chunk.
-pub const LAST: u64 = 1 << 62;
+/// What `CF.SCANDUMP` returns and `CF.LOADCHUNK` takes with a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The byte of the filter before which the chunk ends.
+    pub end: u64,
+    /// Whether it is the last one.
+    pub last: bool,
+}
 
-/// The position that `CF.SCANDUMP` returns and `CF.LOADCHUNK` takes with a chunk that ends before byte `end` of
-/// `total`.
-#[must_use]
-pub fn position_after(end: u64, total: u64) -> u64 {
-    end + 1 + if end == total { LAST } else { 0 }
+impl Position {
+    /// Marks the last chunk. Clients to whom all numbers are floating point know those below 2^53 exactly.
+    const LAST: u64 = 1 << 52;
+    /// What marked it before.
+    const OLD_LAST: u64 = 1 << 62;
+
+    /// The position as one number, which is not 0.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.end + 1 + if self.last { Self::LAST } else { 0 }
+    }
+
+    /// The position that a number says; 0 is where everything begins.
+    #[must_use]
+    pub fn of(number: u64) -> Self {
+        const MARKS: u64 = Position::LAST | Position::OLD_LAST;
+        Self { end: (number & !MARKS).saturating_sub(1), last: number & MARKS != 0 }
+    }
 }
 
 /// Whether `MK.IMPORT` is there to load rewritten filters.
@@ -56,7 +74,8 @@ impl<'a> Emitter<'a> {
         if imports && (self.total > 0 || !loads) {
             self.to.part(c"MK.IMPORT", begin, self.total, &self.chunk);
         } else {
-            self.to.chunk(c"CF.LOADCHUNK", position_after(self.sent, self.total), &self.chunk);
+            let position = Position { end: self.sent, last: self.sent == self.total };
+            self.to.chunk(c"CF.LOADCHUNK", position.number(), &self.chunk);
         }
         self.chunk.clear();
     }

@@ -8,7 +8,7 @@ use crate::redisbloom::cuckoo_dump::Header;
 use crate::server::{Arguments, Call, Key, KeyMut, Refusal, Reply};
 use crate::values::cuckoo::CuckooValue;
 use crate::values::engine::{Body, has_magic};
-use crate::values::transfer::{LAST, position_after};
+use crate::values::transfer::Position;
 
 const INVALID_POSITION: Refusal = Refusal::of("Invalid position");
 const NO_CHUNK: Refusal = Refusal::of("Couldn't load chunk!");
@@ -28,18 +28,29 @@ pub(super) fn scandump(call: &mut Call, arguments: Arguments<'_>) -> Result<Repl
             0 => Some((HEADER, filter.header().write())),
             _ => filter.chunk(position).map(|(next, bytes)| (next, bytes.to_vec())),
         },
-        Found::Engine(_) if position & LAST != 0 => None,
         Found::Engine(_) => {
             drop(key);
-            let begin = position.saturating_sub(1);
-            let chunk = transfer::export(call, &arguments, begin)?.ok_or(INVALID_POSITION)?;
-            Some((position_after(begin + chunk.0.len() as u64, chunk.1), chunk.0))
+            engine_chunk(call, &arguments, Position::of(position))?
         }
     };
     Ok(match next {
         Some((next, bytes)) => Reply::Array(vec![next.into(), Reply::Bytes(bytes)]),
         None => Reply::Array(vec![Reply::Integer(0), Reply::Null]),
     })
+}
+
+/// The chunk of a filter of the engine that follows a position, and the position after it.
+fn engine_chunk(
+    call: &mut Call,
+    arguments: &Arguments<'_>,
+    before: Position,
+) -> Result<Option<(u64, Vec<u8>)>, Refusal> {
+    if before.last {
+        return Ok(None);
+    }
+    let (bytes, total) = transfer::export(call, arguments, before.end)?.ok_or(INVALID_POSITION)?;
+    let end = before.end + bytes.len() as u64;
+    Ok(Some((Position { end, last: end == total }.number(), bytes)))
 }
 
 /// `CF.LOADCHUNK key position bytes`
@@ -94,7 +105,7 @@ fn load_header(key: &mut KeyMut<'_>, bytes: &[u8]) -> Result<(), Refusal> {
 
 /// The chunk of a filter of the engine that ends at a position.
 fn chunk_before(position: u64, bytes: &[u8]) -> Result<Chunk<'_>, Refusal> {
-    let (end, last) = ((position & !LAST).checked_sub(1), position & LAST != 0);
-    let begin = end.and_then(|end| end.checked_sub(bytes.len() as u64)).ok_or(NO_CHUNK)?;
+    let Position { end, last } = Position::of(position);
+    let begin = end.checked_sub(bytes.len() as u64).ok_or(NO_CHUNK)?;
     Ok(Chunk { begin, bytes, total: 0, last })
 }
