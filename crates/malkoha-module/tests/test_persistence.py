@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 KEYS = ["cf", "empty", "bf", "fixed", "engine", "grown", "values", "keys", "seconds", "partial", "begun"]
 
 
@@ -229,6 +231,27 @@ def test_an_aof_of_a_server_that_had_smaller_buckets(start):
     call = server.restart().client()
     assert [call("DUMP", key) for key in "fb"] == before
     assert call("CF.INSERT", "f", "CAPACITY", 50, "ITEMS", "x").startswith("Capacity must be in the range")
+
+
+@pytest.mark.parametrize("only", [[], ["only", "cf"]])
+def test_windows_of_seconds_in_which_cf_stores(start, only):
+    """Replicas are told the time; without MK.ADVANCE they go by their own clocks."""
+    maker = start().client()
+    maker("MK.RESERVE", "w", 0.001, "WINDOW", "SECONDS", 1)
+    position, data = maker("CF.SCANDUMP", "w", 0)
+    master, replica = start("--appendonly", "yes", module=only), start(module=only)
+    call, copy = master.client(), follow(master, replica)
+    assert call("CF.LOADCHUNK", "w", position, data) == "OK"
+    for item in "ab":
+        assert call("CF.ADD", "w", item) == 1 and call("CF.EXISTS", "w", item) == 1
+        time.sleep(3)
+    assert call("CF.INSERTNX", "w", "ITEMS", "c") == [1]
+    in_step(call, copy)
+    assert [client("CF.MEXISTS", "w", *"abc") for client in (call, copy)] == [[0, 0, 1]] * 2
+    if not only:
+        before = call("DUMP", "w")
+        assert copy("DUMP", "w") == before
+        assert master.restart().client()("DUMP", "w") == before
 
 
 def make_large(call):

@@ -19,7 +19,7 @@ use crate::settings;
 use crate::values::bloom::BloomValue;
 use crate::values::cuckoo::CuckooValue;
 use crate::values::engine::EngineValue;
-use crate::values::transfer::{HAS_IMPORT, HAS_LOADCHUNK};
+use crate::values::transfer::{HAS_CF, HAS_MK};
 
 /// The families of commands that are registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +66,8 @@ fn read<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Result<(Families, 
 /// Registers everything that the arguments of `loadmodule` ask for.
 pub fn load(loading: &Loading<'_>) -> Result<(), String> {
     let (families, pairs) = read(loading.arguments())?;
-    HAS_IMPORT.store(families.mk, Ordering::Relaxed);
-    HAS_LOADCHUNK.store(families.cf, Ordering::Relaxed);
+    HAS_MK.store(families.mk, Ordering::Relaxed);
+    HAS_CF.store(families.cf, Ordering::Relaxed);
     if families.cf {
         loading.value::<CuckooValue>()?;
         loading.category(c"cuckoo");

@@ -1,15 +1,36 @@
-//! What became of the items of a command that stores: counted, and told to replicas and subscribers.
+//! What commands that store have in common: windows are told the time, and what became of items is counted, and told to
+//! replicas and subscribers.
 
 use core::ffi::CStr;
+use std::sync::atomic::Ordering;
 
 use malkoha::{Full, Inserted};
 
 use crate::metrics;
 use crate::redisbloom::Refused;
-use crate::server::{Arguments, Call};
+use crate::server::{Arguments, Call, KeyMut};
+use crate::values::engine::{Body, EngineValue};
+use crate::values::transfer::HAS_MK;
 
 /// The key of all these commands.
 const KEY: usize = 1;
+
+/// Tells a window of seconds the time, before items are stored, and replicas too. A command that repeats what was done
+/// elsewhere has had the time before it. Without `MK.*` there is no command that says the time: then everybody goes by
+/// their own clock.
+pub(super) fn tell_time(key: &mut KeyMut<'_>, arguments: &Arguments<'_>) {
+    let by_clock =
+        |filter: &EngineValue| matches!(filter.body(), Body::Window(window) if window.ticks().is_some());
+    let has_advance = HAS_MK.load(Ordering::Relaxed);
+    if !key.value().is_some_and(by_clock) || has_advance && key.call().is_repeated() {
+        return;
+    }
+    let now = key.call().milliseconds() / 1000;
+    let advanced = key.value_mut().is_some_and(|filter: &mut EngineValue| filter.advance(now));
+    if advanced && has_advance {
+        key.call().replicate_as(c"MK.ADVANCE", &[arguments.get(KEY), now.to_string().as_bytes()]);
+    }
+}
 
 /// What became of one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,10 +40,10 @@ impl Position {
     }
 }
 
-/// Whether `MK.IMPORT` is there to load rewritten filters.
-pub static HAS_IMPORT: AtomicBool = AtomicBool::new(true);
-/// Whether `CF.LOADCHUNK` is.
-pub static HAS_LOADCHUNK: AtomicBool = AtomicBool::new(true);
+/// Whether `MK.*` are registered, and so `MK.IMPORT` to load rewritten filters, and `MK.ADVANCE`.
+pub static HAS_MK: AtomicBool = AtomicBool::new(true);
+/// Whether `CF.*` are, and so `CF.LOADCHUNK`.
+pub static HAS_CF: AtomicBool = AtomicBool::new(true);
 
 /// Writes bytes as commands, a chunk each.
 pub(super) struct Emitter<'a> {
@@ -68,7 +68,7 @@ impl<'a> Emitter<'a> {
     fn emit(&mut self) {
         let begin = self.sent;
         self.sent += self.chunk.len() as u64;
-        let [imports, loads] = [&HAS_IMPORT, &HAS_LOADCHUNK].map(|has| has.load(Ordering::Relaxed));
+        let [imports, loads] = [&HAS_MK, &HAS_CF].map(|has| has.load(Ordering::Relaxed));
         // Of a filter that `CF.LOADCHUNK` has begun, the total is not known, and `MK.IMPORT` refuses it. Where nothing
         // else is there the filter is lost: with a command that nobody knows, the server would not start.
         if imports && (self.total > 0 || !loads) {

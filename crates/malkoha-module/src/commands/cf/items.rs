@@ -3,7 +3,7 @@
 use super::reserve::{self, Wish};
 use super::{Found, FoundMut, KEY, NOT_FOUND, found, found_mut};
 use crate::commands::parse;
-use crate::commands::stored::{Outcome, Telling, tell};
+use crate::commands::stored::{Outcome, Telling, tell, tell_time};
 use crate::metrics;
 use crate::redisbloom::cuckoo::Hashed;
 use crate::server::{Arguments, Call, KeyMut, Refusal, Reply, Value};
@@ -58,6 +58,7 @@ fn store(
         key = call.write(arguments, KEY)?;
         made.put(&mut key);
     }
+    tell_time(&mut key, arguments);
     let outcomes = found_mut(&mut key).ok_or(Refusal::WRONG_TYPE)?.insert(items, which)?;
     drop(key);
     if let Some(wish) = created {

@@ -1,26 +1,13 @@
 //! Storing, looking up and removing items.
 
 use super::{KEY, held, held_mut};
-use crate::commands::stored::{Outcome, Telling, tell};
+use crate::commands::stored::{Outcome, Telling, tell, tell_time};
 use crate::metrics;
-use crate::server::{Arguments, Call, KeyMut, Refusal, Reply};
-use crate::values::engine::{Body, EngineValue, Which};
+use crate::server::{Arguments, Call, Refusal, Reply};
+use crate::values::engine::Which;
 
 /// An item that had no room.
 pub(super) const FULL: Refusal = Refusal::of("ERR the filter is full");
-
-/// Tells a window of seconds the time, before items are stored; returns the time if replicas must be told too. A
-/// command that repeats what was done elsewhere brings the time with it.
-fn tell_time(key: &mut KeyMut<'_>) -> Option<u64> {
-    let by_clock =
-        |filter: &EngineValue| matches!(filter.body(), Body::Window(window) if window.ticks().is_some());
-    if !key.value::<EngineValue>().is_some_and(by_clock) || key.call().is_repeated() {
-        return None;
-    }
-    let now = key.call().milliseconds() / 1000;
-    let filter = key.value_mut::<EngineValue>()?;
-    filter.advance(now).then_some(now)
-}
 
 /// Stores items. Replicas get what was stored.
 fn store(call: &mut Call, arguments: &Arguments<'_>, which: Which) -> Result<Reply, Refusal> {
@@ -28,13 +15,10 @@ fn store(call: &mut Call, arguments: &Arguments<'_>, which: Which) -> Result<Rep
     let mut key = call.write(arguments, KEY)?;
     // Items that cannot be keys of this filter are refused before anything changes.
     let keys = held_mut(&mut key)?.hashes(arguments.from(2).iter())?;
-    let time = tell_time(&mut key);
+    tell_time(&mut key, arguments);
     let inserted = held_mut(&mut key)?.insert(&keys, which)?;
     let outcomes: Vec<Outcome> = inserted.into_iter().map(Outcome::from).collect();
     drop(key);
-    if let Some(time) = time {
-        call.replicate_as(c"MK.ADVANCE", &[arguments.get(KEY), time.to_string().as_bytes()]);
-    }
     let command = if which == Which::All { c"MK.ADD" } else { c"MK.ADDNX" };
     let telling = Telling { command, words: &[], event: c"malkoha.add" };
     tell(call, arguments, &arguments.from(2), &outcomes, &telling);
