@@ -266,6 +266,17 @@ def test_compaction(slow, call):
     assert call("CF.COMPACT", "d") == "OK" and found(call, "d", 200, 300) == 100
 
 
+def test_removing_what_is_not_there_compacts_nothing(slow, call):
+    call("CF.RESERVE", "cf", 64)
+    call("CF.INSERT", "cf", "ITEMS", *range(1000))
+    release(call)
+    before = beside(call)
+    assert [call("CF.DEL", "cf", number) for number in range(90)] == [1] * 90 and beside(call) == before
+    absent = next(item for item in range(1000, 9000) if not call("CF.EXISTS", "cf", item))
+    assert call("CF.DEL", "cf", absent) == 0 and beside(call) == before, "nothing is copied"
+    assert call("CF.DEL", "cf", 90) == 1 and beside(call) == before + 1, "which compacts"
+
+
 @pytest.mark.parametrize("command", [
     ["MK.RESERVE", "n", 0.01, "CAPACITY", 2_000_000], ["CF.RESERVE", "n", 2_000_000, "ERROR", 0.01], ["CF.ADD", "n", "x"],
     ["CF.INSERT", "n", "CAPACITY", 2_000_000, "ITEMS", "x"]])

@@ -195,10 +195,11 @@ pub(super) fn count(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, 
     }
 }
 
-/// The bytes of a filter that is compacted if an item is removed now.
-fn compaction(call: &Call, arguments: &Arguments<'_>) -> Option<usize> {
+/// The bytes of a filter that is compacted if this item is removed now.
+fn compaction(call: &Call, arguments: &Arguments<'_>, item: &[u8]) -> Option<usize> {
     let key = call.read(arguments, KEY);
-    key.value::<CuckooValue>().filter(|filter| filter.is_due()).map(Value::memory)
+    let is_compacted = |filter: &&CuckooValue| filter.is_due() && filter.contains(Hashed::of(item));
+    key.value().filter(is_compacted).map(Value::memory)
 }
 
 fn remove(call: &mut Call, arguments: &Arguments<'_>, item: &[u8]) -> Result<bool, Refusal> {
@@ -217,7 +218,7 @@ fn remove(call: &mut Call, arguments: &Arguments<'_>, item: &[u8]) -> Result<boo
 pub(super) fn del(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(3)?;
     let item = arguments.get(2);
-    let removed = match compaction(call, &arguments) {
+    let removed = match compaction(call, &arguments, item) {
         Some(bytes) => call
             .change(&arguments, KEY, bytes, |filter: &mut CuckooValue| Ok(filter.remove(Hashed::of(item))))?,
         None => remove(call, &arguments, item)?,
