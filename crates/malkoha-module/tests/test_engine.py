@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from resp import Error
+from resp import Error, key_of
 
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
 NOT_FOUND = "ERR not found: there is no filter at this key; MK.RESERVE makes one"
@@ -13,7 +13,7 @@ NOT_FOUND = "ERR not found: there is no filter at this key; MK.RESERVE makes one
 
 def facts(call, command, key):
     flat = call(command, key)
-    return {name.decode(): value for name, value in zip(flat[::2], flat[1::2])}
+    return {key_of(name): value for name, value in zip(flat[::2], flat[1::2])}
 
 
 def numbered(begin, end):

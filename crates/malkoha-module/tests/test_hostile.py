@@ -100,8 +100,8 @@ class Tame:
         if choice == 10 and self.random.random() < 0.1:
             model.compact()
             return ("CF.COMPACT", key), "OK"
-        names = [b"Size", b"Number of buckets", b"Number of filters", b"Number of items inserted",
-                 b"Number of items deleted", b"Bucket size", b"Expansion rate", b"Max iterations"]
+        names = ["Size", "Number of buckets", "Number of filters", "Number of items inserted",
+                 "Number of items deleted", "Bucket size", "Expansion rate", "Max iterations"]
         return ("CF.INFO", key), [part for pair in zip(names, model.info()) for part in pair]
 
     @staticmethod
@@ -129,7 +129,7 @@ class Tame:
             return ("BF.MEXISTS", key, *items), [int(model.exists(item)) for item in items]
         if choice == 4:
             return ("BF.CARD", key), model.items
-        names = [b"Capacity", b"Size", b"Number of filters", b"Number of items inserted", b"Expansion rate"]
+        names = ["Capacity", "Size", "Number of filters", "Number of items inserted", "Expansion rate"]
         return ("BF.INFO", key), [part for pair in zip(names, model.info()) for part in pair]
 
     def on_engine(self, key, model):

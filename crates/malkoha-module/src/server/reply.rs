@@ -34,6 +34,8 @@ pub enum Reply {
     Integers(Vec<i64>),
     /// Named answers, in this order.
     Map(Vec<(&'static str, Reply)>),
+    /// The same with names as lines of text, as RedisBloom sends them.
+    Info(Vec<(&'static str, Reply)>),
     /// An error as one element of an array.
     Error(Refusal),
 }
@@ -151,12 +153,18 @@ pub(super) unsafe fn send(api: &Api, context: *mut RawContext, reply: &Reply) {
             }
             0
         }
-        Reply::Map(pairs) => {
+        Reply::Map(pairs) | Reply::Info(pairs) => {
             // SAFETY: see above.
             unsafe { (api.reply_with_map)(context, length(pairs.len())) };
             for (name, value) in pairs {
-                // SAFETY: see above.
-                unsafe { (api.reply_with_string_buffer)(context, name.as_ptr().cast(), name.len()) };
+                if matches!(reply, Reply::Info(_)) {
+                    let name = line(name);
+                    // SAFETY: see above.
+                    unsafe { (api.reply_with_simple_string)(context, name.as_ptr()) };
+                } else {
+                    // SAFETY: see above.
+                    unsafe { (api.reply_with_string_buffer)(context, name.as_ptr().cast(), name.len()) };
+                }
                 // SAFETY: the same context.
                 unsafe { send(api, context, value) };
             }

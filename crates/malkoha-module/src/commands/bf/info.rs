@@ -45,12 +45,12 @@ pub(super) fn info(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, R
     let facts = facts(held(&key)?);
     let named = FACTS.iter().map(|(_, name)| *name).zip(facts);
     if arguments.len() == 2 {
-        return Ok(Reply::Map(named.collect()));
+        return Ok(Reply::Info(named.collect()));
     }
     let chosen = FACTS.iter().position(|(selector, _)| is(arguments.get(2), selector));
     let fact = chosen.and_then(|chosen| named.into_iter().nth(chosen));
     let (name, fact) = fact.ok_or(Refusal::of("Invalid information value"))?;
-    Ok(if call.resp3() { Reply::Map(vec![(name, fact)]) } else { Reply::Array(vec![fact]) })
+    Ok(if call.resp3() { Reply::Info(vec![(name, fact)]) } else { Reply::Array(vec![fact]) })
 }
 
 /// `BF.DEBUG key`

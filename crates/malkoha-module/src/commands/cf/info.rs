@@ -67,7 +67,7 @@ impl Info {
 pub(super) fn info(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply, Refusal> {
     arguments.exactly(2)?;
     let info = Info::of(call, &arguments)?;
-    Ok(Reply::Map(vec![
+    Ok(Reply::Info(vec![
         ("Size", info.size.into()),
         ("Number of buckets", info.buckets.into()),
         ("Number of filters", info.filters.into()),
