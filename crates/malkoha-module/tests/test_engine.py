@@ -261,6 +261,38 @@ def test_an_export_is_a_snapshot(call):
     assert call("MK.EXPORT", "f", 64).startswith("ERR offset")
 
 
+def test_exports_of_several_clients(call):
+    """As long as the filter is the same, they read the same copy of it, which is kept until the last one has ended."""
+    call("MK.RESERVE", "f", 1e-9, "CAPACITY", 6_000_000, "FIXED"), call("MK.ADD", "f", "before")
+    empty = call("MEMORY", "USAGE", "f")
+    total, data = call("MK.EXPORT", "f", 0)
+    once = call("MEMORY", "USAGE", "f")
+    assert once >= empty + total
+    assert export(call, "f")[:len(data)] == data, "another one begins and ends"
+    position, chunk = call("CF.SCANDUMP", "f", 0)
+    assert chunk == data and call("MEMORY", "USAGE", "f") == once
+    while len(data) < total:
+        data += call("MK.EXPORT", "f", len(data))[1]
+    call("MK.ADD", "f", "after")
+    while len(chunk) < total:
+        position, more = call("CF.SCANDUMP", "f", position)
+        chunk += more
+    assert chunk == data, "of what was there when it began"
+    assert call("CF.SCANDUMP", "f", position) == [0, None] and call("MEMORY", "USAGE", "f") == empty
+
+
+def test_a_dump_has_no_chunks_of_another(call):
+    call("MK.RESERVE", "f", 1e-9, "CAPACITY", 6_000_000, "FIXED"), call("MK.ADD", "f", "before")
+    older, _ = call("CF.SCANDUMP", "f", 0)
+    call("MK.ADD", "f", "after")
+    position, chunk = call("CF.SCANDUMP", "f", 0)
+    assert call("CF.SCANDUMP", "f", older) == "Invalid position"
+    while position:
+        assert call("CF.LOADCHUNK", "g", position, chunk) == "OK"
+        position, chunk = call("CF.SCANDUMP", "f", position)
+    assert call("MK.EXISTS", "g", "before", "after") == [1, 1]
+
+
 def test_imports_that_are_refused(call):
     call("MK.RESERVE", "f", 0.001, "CAPACITY", 100, "FIXED")
     call("MK.ADD", "f", "x")

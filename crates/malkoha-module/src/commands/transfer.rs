@@ -2,26 +2,27 @@
 //! have in common.
 
 use crate::server::{Arguments, Call, Refusal};
-use crate::values::engine::EngineValue;
+use crate::values::engine::{EngineValue, Exported};
 use crate::values::pieces::Pieces;
 
 /// The key of all these commands.
 const KEY: usize = 1;
 
-/// The chunk of the filter that begins at byte `offset`, and the number of bytes of all; `None` if there is none. At 0
-/// the filter is written down as it is now, and the following chunks are of that.
+/// The chunk of the filter that begins at byte `offset`; `None` if there is none, or not in the snapshot that is asked
+/// for. At 0 the filter is written down as it is now, unless it is already, and the following chunks are of that.
 pub(super) fn export(
     call: &mut Call,
     arguments: &Arguments<'_>,
     offset: u64,
-) -> Result<Option<(Vec<u8>, u64)>, Refusal> {
-    if offset == 0 {
+    snapshot: Option<u8>,
+) -> Result<Option<Exported>, Refusal> {
+    if offset == 0 && !filter(call, arguments, EngineValue::join_export)? {
         let bytes = filter(call, arguments, EngineValue::bytes)?;
         let write = |filters: &[&EngineValue]| filters.first().map(|filter| filter.to_bytes());
         let written = call.beside(arguments, &[KEY], bytes, write)?.ok_or(Refusal::WRONG_TYPE)??;
         filter(call, arguments, |filter| filter.begin_export(written))?;
     }
-    filter(call, arguments, |filter| filter.export(offset))
+    filter(call, arguments, |filter| filter.export(offset, snapshot))
 }
 
 /// Looks at the filter of which the command has seen that it is there.

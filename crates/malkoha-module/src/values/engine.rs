@@ -1,6 +1,7 @@
 //! Filters of the engine: any rate, any capacity; they grow, merge, forget and carry values.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use malkoha::{Error, Filter, Full, Generations, Inserted, KeyFormat, KeyHash, KeyHasher, Stats};
@@ -17,9 +18,31 @@ pub struct EngineValue {
     allocated: isize,
     /// The second in which the window was last told the time by a command of this server.
     told: u64,
-    /// The bytes that are being exported, as they were when the export began.
-    export: Mutex<Option<Vec<u8>>>,
+    /// How often it may have changed.
+    changes: u64,
+    export: Mutex<Option<Export>>,
     _counted: Counted,
+}
+
+/// The bytes that are being exported, as they were when the export began.
+struct Export {
+    bytes: Vec<u8>,
+    /// Tells it from others.
+    snapshot: u8,
+    /// The changes of the filter until then.
+    changes: u64,
+    /// How many have begun to read it, and have not read the last chunk.
+    readers: usize,
+}
+
+/// A chunk of an export.
+pub struct Exported {
+    /// The bytes of the chunk.
+    pub bytes: Vec<u8>,
+    /// The number of bytes of all.
+    pub total: u64,
+    /// Which export it is of.
+    pub snapshot: u8,
 }
 
 /// What a value is.
@@ -50,7 +73,7 @@ impl EngineValue {
     pub fn made<E>(make: impl FnOnce() -> Result<Body, E>) -> Result<Self, E> {
         let (body, allocated) = memory::measured(make);
         let (export, counted) = (Mutex::new(None), Counted::new(&metrics::ENGINE));
-        Ok(Self { body: body?, allocated, told: 0, export, _counted: counted })
+        Ok(Self { body: body?, allocated, told: 0, changes: 0, export, _counted: counted })
     }
 
     /// The first bytes of a filter that is being imported.
@@ -58,7 +81,14 @@ impl EngineValue {
     pub fn partial(bytes: Pieces, total: u64) -> Self {
         let allocated = bytes.memory().cast_signed();
         let (export, counted) = (Mutex::new(None), Counted::new(&metrics::ENGINE));
-        Self { body: Body::Partial(Partial { bytes, total }), allocated, told: 0, export, _counted: counted }
+        Self {
+            body: Body::Partial(Partial { bytes, total }),
+            allocated,
+            told: 0,
+            changes: 0,
+            export,
+            _counted: counted,
+        }
     }
 
     /// The value with the time that another was told.
@@ -76,13 +106,14 @@ impl EngineValue {
     fn change<R>(&mut self, work: impl FnOnce(&mut Body) -> R) -> R {
         let (result, difference) = memory::measured(|| work(&mut self.body));
         self.allocated += difference;
+        self.changes += 1;
         result
     }
 
     /// All its memory, as the server counts it.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let export = self.exported().as_ref().map_or(0, memory::allocated_vec);
+        let export = self.exported().as_ref().map_or(0, |export| memory::allocated_vec(&export.bytes));
         usize::try_from(self.allocated).unwrap_or(0) + export
     }
 
@@ -200,29 +231,42 @@ impl EngineValue {
         }
     }
 
-    /// Keeps bytes that were written down, for the chunks of an export.
-    pub fn begin_export(&self, bytes: Vec<u8>) {
-        *self.exported() = Some(bytes);
+    /// Takes part in an export of the filter as it is now, if there is one.
+    pub fn join_export(&self) -> bool {
+        let mut export = self.exported();
+        let current = export.as_mut().filter(|export| export.changes == self.changes);
+        current.map(|export| export.readers += 1).is_some()
     }
 
-    /// The chunk of the export that begins at byte `offset`, and the number of bytes of the whole: of the filter as
-    /// it was when the export began. `None` if the offset is no begin of a chunk of it.
-    pub fn export(&self, offset: u64) -> Option<(Vec<u8>, u64)> {
-        let mut export = self.exported();
-        let bytes = export.as_ref()?;
-        let total = bytes.len() as u64;
-        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..))?;
+    /// Keeps bytes that were just written down, for the chunks of an export.
+    pub fn begin_export(&self, bytes: Vec<u8>) {
+        static SNAPSHOT: AtomicU8 = AtomicU8::new(0);
+        let snapshot = SNAPSHOT.fetch_add(1, Ordering::Relaxed);
+        *self.exported() = Some(Export { bytes, snapshot, changes: self.changes, readers: 1 });
+    }
+
+    /// The chunk of the export that begins at byte `offset`: of the filter as it was when the export began. `None` if
+    /// the offset is no begin of a chunk of it, or if it is not the export that is asked for.
+    pub fn export(&self, offset: u64, snapshot: Option<u8>) -> Option<Exported> {
+        let mut exported = self.exported();
+        let export =
+            exported.as_mut().filter(|export| snapshot.is_none_or(|number| number == export.snapshot))?;
+        let (total, snapshot) = (export.bytes.len() as u64, export.snapshot);
+        let rest = usize::try_from(offset).ok().and_then(|offset| export.bytes.get(offset..))?;
         if rest.is_empty() {
             return None;
         }
-        let chunk = rest[..rest.len().min(transfer::CHUNK_BYTES)].to_vec();
-        if chunk.len() == rest.len() {
-            *export = None;
+        let bytes = rest[..rest.len().min(transfer::CHUNK_BYTES)].to_vec();
+        if bytes.len() == rest.len() {
+            export.readers -= 1;
+            if export.readers == 0 {
+                *exported = None;
+            }
         }
-        Some((chunk, total))
+        Some(Exported { bytes, total, snapshot })
     }
 
-    fn exported(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
+    fn exported(&self) -> MutexGuard<'_, Option<Export>> {
         // Nothing panics while it is locked, and nobody waits for it: commands run one at a time.
         self.export.lock().unwrap_or_else(PoisonError::into_inner)
     }

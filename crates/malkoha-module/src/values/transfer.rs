@@ -16,11 +16,15 @@ pub const CHUNK_BYTES: usize = 2 << 20;
 pub struct Position {
     /// The byte of the filter before which the chunk ends.
     pub end: u64,
+    /// Which export it is of, so that nobody gets chunks of two.
+    pub snapshot: u8,
     /// Whether it is the last one.
     pub last: bool,
 }
 
 impl Position {
+    /// How many bits say the end, more than any memory has bytes; above them is the number of the export.
+    const END_BITS: u32 = 44;
     /// Marks the last chunk. Clients to whom all numbers are floating point know those below 2^53 exactly.
     const LAST: u64 = 1 << 52;
     /// What marked it before.
@@ -29,14 +33,20 @@ impl Position {
     /// The position as one number, which is not 0.
     #[must_use]
     pub fn number(self) -> u64 {
-        self.end + 1 + if self.last { Self::LAST } else { 0 }
+        let last = if self.last { Self::LAST } else { 0 };
+        last | (u64::from(self.snapshot) << Self::END_BITS) | (self.end + 1)
     }
 
     /// The position that a number says; 0 is where everything begins.
     #[must_use]
     pub fn of(number: u64) -> Self {
         const MARKS: u64 = Position::LAST | Position::OLD_LAST;
-        Self { end: (number & !MARKS).saturating_sub(1), last: number & MARKS != 0 }
+        const SNAPSHOT: u64 = 0xFF << Position::END_BITS;
+        Self {
+            end: (number & !MARKS & !SNAPSHOT).saturating_sub(1),
+            snapshot: ((number & SNAPSHOT) >> Self::END_BITS) as u8,
+            last: number & MARKS != 0,
+        }
     }
 }
 
@@ -74,7 +84,7 @@ impl<'a> Emitter<'a> {
         if imports && (self.total > 0 || !loads) {
             self.to.part(c"MK.IMPORT", begin, self.total, &self.chunk);
         } else {
-            let position = Position { end: self.sent, last: self.sent == self.total };
+            let position = Position { end: self.sent, snapshot: 0, last: self.sent == self.total };
             self.to.chunk(c"CF.LOADCHUNK", position.number(), &self.chunk);
         }
         self.chunk.clear();

@@ -48,9 +48,11 @@ fn engine_chunk(
     if before.last {
         return Ok(None);
     }
-    let (bytes, total) = transfer::export(call, arguments, before.end)?.ok_or(INVALID_POSITION)?;
-    let end = before.end + bytes.len() as u64;
-    Ok(Some((Position { end, last: end == total }.number(), bytes)))
+    let snapshot = (before.end > 0).then_some(before.snapshot);
+    let chunk = transfer::export(call, arguments, before.end, snapshot)?.ok_or(INVALID_POSITION)?;
+    let end = before.end + chunk.bytes.len() as u64;
+    let after = Position { end, snapshot: chunk.snapshot, last: end == chunk.total };
+    Ok(Some((after.number(), chunk.bytes)))
 }
 
 /// `CF.LOADCHUNK key position bytes`
@@ -105,7 +107,7 @@ fn load_header(key: &mut KeyMut<'_>, bytes: &[u8]) -> Result<(), Refusal> {
 
 /// The chunk of a filter of the engine that ends at a position.
 fn chunk_before(position: u64, bytes: &[u8]) -> Result<Chunk<'_>, Refusal> {
-    let Position { end, last } = Position::of(position);
+    let Position { end, last, .. } = Position::of(position);
     let begin = end.checked_sub(bytes.len() as u64).ok_or(NO_CHUNK)?;
     Ok(Chunk { begin, bytes, total: 0, last })
 }

@@ -13,8 +13,8 @@ pub(super) fn export(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply,
     arguments.exactly(3)?;
     let offset = count(arguments.get(2)).ok_or(BAD_OFFSET)?;
     held(&call.read(&arguments, KEY))?;
-    let (bytes, total) = transfer::export(call, &arguments, offset)?.ok_or(BAD_OFFSET)?;
-    Ok(Reply::Array(vec![total.into(), Reply::Bytes(bytes)]))
+    let chunk = transfer::export(call, &arguments, offset, None)?.ok_or(BAD_OFFSET)?;
+    Ok(Reply::Array(vec![chunk.total.into(), Reply::Bytes(chunk.bytes)]))
 }
 
 /// `MK.IMPORT key offset total bytes`
