@@ -96,9 +96,9 @@ fn insert_options(arguments: &Arguments<'_>) -> Result<(Option<Wish>, usize), Re
                 }
                 let value = arguments.get(index);
                 match (name[0], name.get(1)) {
-                    (b'c', _) => wish.capacity = reserve::capacity(value, "Bad capacity")?,
-                    (_, Some(b'x')) => chosen = Some(reserve::expansion(value, "Bad expansion")?),
-                    _ => wish.error = reserve::rate(value, "Bad error rate")?,
+                    (b'c', _) => wish.capacity = reserve::capacity(value, ["Bad capacity"; 2])?,
+                    (_, Some(b'x')) => chosen = Some(reserve::expansion(value, ["Bad expansion"; 2])?),
+                    _ => wish.error = reserve::rate(value, ["Bad error rate"; 2])?,
                 }
             }
             _ => return Err(Refusal::of("Unknown argument received")),

@@ -55,31 +55,31 @@ impl Wish {
     }
 }
 
+/// What is said of a value that is no number, and of one out of range.
+type Texts = [&'static str; 2];
+
+const BAD_RATE: Texts = ["ERR bad error rate", "ERR error rate must be in the range (0.000000, 1.000000)"];
+const BAD_CAPACITY: Texts = ["ERR bad capacity", "ERR capacity must be in the range [1, 1073741824]"];
+const BAD_EXPANSION: Texts = ["ERR bad expansion", "ERR expansion must be in the range [0, 32768]"];
+
 /// A rate, lowered to the cap.
-pub(super) fn rate(text: &[u8], bad: &'static str) -> Result<f64, Refusal> {
+pub(super) fn rate(text: &[u8], [bad, outside]: Texts) -> Result<f64, Refusal> {
     let rate = number(text).ok_or(Refusal::of(bad))?;
-    if rate > 0.0 && rate < 1.0 {
-        return Ok(rate.min(RATE_CAP));
-    }
-    Err(Refusal::of("ERR error rate must be in the range (0.000000, 1.000000)"))
+    if rate > 0.0 && rate < 1.0 { Ok(rate.min(RATE_CAP)) } else { Err(Refusal::of(outside)) }
 }
 
 /// A capacity.
-pub(super) fn capacity(text: &[u8], bad: &'static str) -> Result<u64, Refusal> {
+pub(super) fn capacity(text: &[u8], [bad, outside]: Texts) -> Result<u64, Refusal> {
     let number = integer(text).ok_or(Refusal::of(bad))?;
-    if (1..=MOST_CAPACITY).contains(&number) {
-        return Ok(number.unsigned_abs());
-    }
-    Err(Refusal::of("ERR capacity must be in the range [1, 1073741824]"))
+    let is_inside = (1..=MOST_CAPACITY).contains(&number);
+    if is_inside { Ok(number.unsigned_abs()) } else { Err(Refusal::of(outside)) }
 }
 
 /// An expansion.
-pub(super) fn expansion(text: &[u8], bad: &'static str) -> Result<u32, Refusal> {
+pub(super) fn expansion(text: &[u8], [bad, outside]: Texts) -> Result<u32, Refusal> {
     let number = integer(text).ok_or(Refusal::of(bad))?;
-    u32::try_from(number)
-        .ok()
-        .filter(|expansion| *expansion <= 32768)
-        .ok_or(Refusal::of("ERR expansion must be in the range [0, 32768]"))
+    let expansion = u32::try_from(number).ok().filter(|expansion| *expansion <= 32768);
+    expansion.ok_or(Refusal::of(outside))
 }
 
 /// `BF.RESERVE key error capacity [EXPANSION e] [NONSCALING]`
@@ -87,8 +87,8 @@ pub(super) fn reserve(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply
     if !(4..=7).contains(&arguments.len()) {
         return Err(Refusal::Arity);
     }
-    let error = rate(arguments.get(2), "ERR bad error rate")?;
-    let capacity = capacity(arguments.get(3), "ERR bad capacity")?;
+    let error = rate(arguments.get(2), BAD_RATE)?;
+    let capacity = capacity(arguments.get(3), BAD_CAPACITY)?;
     let (mut chosen, mut fixed) = (None, false);
     let mut index = 4;
     while index < arguments.len() {
@@ -100,7 +100,7 @@ pub(super) fn reserve(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply
             if index == arguments.len() {
                 return Err(Refusal::of("ERR no expansion"));
             }
-            chosen = Some(expansion(arguments.get(index), "ERR bad expansion")?);
+            chosen = Some(expansion(arguments.get(index), BAD_EXPANSION)?);
         } else {
             return Err(unknown(name));
         }
