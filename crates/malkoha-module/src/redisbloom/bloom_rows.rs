@@ -31,7 +31,9 @@ fn set(bits: &[u64], table: &mut [u8]) -> bool {
     let missing = bits.iter().fold(0, |missing, bit| missing | (mask_of(*bit) & !table[byte_of(*bit)]));
     // What is there already writes nothing: while a child process saves the filter, a page that is written to is copied.
     if missing != 0 {
-        bits.iter().for_each(|bit| table[byte_of(*bit)] |= mask_of(*bit));
+        for bit in bits {
+            table[byte_of(*bit)] |= mask_of(*bit);
+        }
     }
     missing == 0
 }
