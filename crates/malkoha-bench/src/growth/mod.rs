@@ -1,7 +1,7 @@
 //! `growth`: what a filter costs that is not told how many keys it will hold.
 //!
 //! ```text
-//!   curve     one filter grown key by key: memory, rate and longest step at every tenth of a doubling
+//!   curve     one filter grown key by key: memory, rate and longest insert at every tenth of a doubling
 //!   speed     a grown filter beside one planned for as many keys, in turns
 //!   latency   how long single inserts take in both
 //!   merge     many filters of uneven sizes merged, beside storing all of their keys again
