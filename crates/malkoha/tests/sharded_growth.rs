@@ -8,7 +8,7 @@ use crate::common::readers::{STAYING, among_readers};
 use crate::common::scale;
 use crate::sharded::{THREADS, check, keys, use_filter};
 use malkoha::testing::Stream;
-use malkoha::{Inserted, Kind, Level, Sharded, Spec};
+use malkoha::{Inserted, KeyHash, Kind, Level, Sharded, Spec};
 
 /// Specs that differ in how they store: narrow slots, slots with values, wide slots, and a known number of keys.
 fn specs() -> [Spec; 4] {
@@ -243,6 +243,30 @@ fn readers_miss_no_key_while_shards_grow_and_shrink() {
         assert!(growth.steps > 200 && growth.shrinks > 50, "{growth:?}");
         check(&filter, &STAYING.collect::<Vec<_>>());
     }
+}
+
+/// All hashes begin with two zeros, so that the keys are in one group: regions split at some 60 thousand keys.
+#[test]
+fn readers_miss_no_key_while_regions_split_and_join() {
+    const OWN: usize = 70_000;
+    let filter = Spec::rate(1e-3).sharded(1).build().unwrap();
+    let regions = || filter.stats().growth.unwrap().regions;
+    let first = regions();
+    let (wrong, asked) = among_readers(&filter, |thread| {
+        let mut stream = Stream::new(300 + thread);
+        for _ in 0..scale(4, 500) {
+            let own: Vec<_> = (0..OWN).map(|_| KeyHash::from_raw(stream.draw() >> 2)).collect();
+            let (slice, one_by_one) = own.split_at(OWN / 2);
+            filter.insert_slice(slice).unwrap();
+            one_by_one.iter().for_each(|key| filter.insert(key).unwrap());
+            assert!(regions() > first, "regions have split");
+            one_by_one.iter().for_each(|key| assert_eq!(filter.remove(key), Ok(true)));
+            assert_eq!(filter.remove_slice(slice), Ok(slice.len()));
+        }
+    });
+    assert!(asked > 0 && wrong * 200 <= asked, "{wrong} of {asked} absent keys are found");
+    assert_eq!(regions(), first, "and joined");
+    check(&filter, &STAYING.collect::<Vec<_>>());
 }
 
 /// Stores own keys, as many as `most`, and removes them again: one by one, and in slices.

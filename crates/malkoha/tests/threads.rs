@@ -239,3 +239,36 @@ fn write(filter: &Sharded, thread: u64, steps: u64) {
         }
     }
 }
+
+/// A shard that somebody changes all the time: readers have their turn, under its lock if need be.
+#[test]
+fn readers_have_their_turn_among_writers_of_slices() {
+    const WRITERS: u64 = 3;
+    let filter = Spec::new(20_000, 0.001).sharded(1).build().unwrap();
+    filter.insert("owl").unwrap();
+    let (stop, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let _end = Stop(&stop);
+        for thread in 0..WRITERS {
+            let (filter, stop, rounds) = (&filter, &stop, &rounds);
+            scope.spawn(move || {
+                let own: Vec<u64> = (0..4_000).map(|i| WRITERS * i + thread).collect();
+                while !stop.load(Ordering::Relaxed) {
+                    filter.insert_slice(&own).unwrap();
+                    assert_eq!(filter.remove_slice(&own), Ok(own.len()));
+                    rounds.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        // Lookups in all moments of some rounds.
+        let last = scale(300, 20_000);
+        while rounds.load(Ordering::Relaxed) < last {
+            assert!(filter.contains("owl"));
+        }
+        // They may be slow, but none waits for the writers to end.
+        for _ in 0..100 {
+            thread::yield_now();
+            assert!(filter.contains("owl"));
+        }
+    });
+}

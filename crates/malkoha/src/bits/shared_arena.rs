@@ -15,7 +15,7 @@
 //!                     +--- in lines ---->+ chunks     + forms: places, slots, .. of a table
 //! ```
 //!
-//! Chunks and forms are listed for ever, or until no directory leads here.
+//! Forms are listed for ever, of which there are some hundred at most, and chunks until no directory leads here.
 #![expect(unsafe_code, reason = "forms that were listed, and addresses inside chunks")]
 
 use core::fmt;

@@ -436,12 +436,14 @@ impl Elastic {
     pub(super) fn remove_one(&mut self, hash: KeyHash, value: u16) -> bool {
         let at = self.region_of(hash);
         let region = &mut self.regions[at];
+        let overflowed = !region.overflow().is_empty();
         if !region.remove(hash, value) {
             return false;
         }
+        let overflows_no_more = overflowed && region.overflow().is_empty();
         // A file may count fewer copies than it has entries.
         self.len = self.len.saturating_sub(1);
-        if self.overflows {
+        if overflows_no_more {
             self.note_overflow(at);
         }
         if self.len == 0 {

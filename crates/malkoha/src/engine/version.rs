@@ -35,7 +35,8 @@ impl Version {
         Self(AtomicU64::new(if marked { MARKED } else { 0 }))
     }
 
-    /// Begins a change. Only one thread at a time may be between `begin` and `end`: the holder of the writers' lock.
+    /// Begins a change. Only one thread at a time may be between `begin` and `end`: the holder of the writers' lock, which
+    /// makes all stores of the change itself.
     pub(crate) fn begin(&self) {
         self.0.store(self.0.load(Ordering::Relaxed) | CHANGING, Ordering::Relaxed);
         fence(Ordering::Release);

@@ -54,8 +54,8 @@ pub(crate) const MOST_SHARDS: u32 = 4096;
 ///
 /// Keys are spread over independent shards by their hashes. Lookups take no locks and write to no shared memory, so any
 /// number of threads look up at the speed of one [`Filter`] that they share. Inserts and removals wait only for changes
-/// of the same shard; with Bloom kinds, inserts take no locks either. Created by
-/// [`Spec::sharded`](crate::Spec::sharded).
+/// of the same shard; with Bloom kinds, inserts take no locks either. Counts, values and statistics are read under the
+/// locks of shards. Created by [`Spec::sharded`](crate::Spec::sharded).
 ///
 /// # The guarantee
 ///

@@ -62,8 +62,8 @@ impl Sharded {
 
     /// Writes the bytes of [`to_bytes`](Self::to_bytes), for cuckoo kinds without a second copy of the filter.
     ///
-    /// No thread can insert into a cuckoo kind or remove from it while `out` is written to. If `out` itself tried to,
-    /// it would wait forever.
+    /// No thread can insert into a cuckoo kind or remove from it while `out` is written to. If `out` itself used this
+    /// filter in any way, it might wait for ever.
     pub fn write_to(&self, mut out: impl Write) -> Result<(), Error> {
         self.write(&mut out).map_err(|error| Error::io("write", Path::new(""), error))
     }
