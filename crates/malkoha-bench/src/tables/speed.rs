@@ -13,6 +13,9 @@ struct Records {
     limits: Record,
     /// Tables of 256 MB, with peers.
     memory: Record,
+    /// Both on a machine with slower memory, and with the code of that day.
+    slow_limits: Record,
+    slow_memory: Record,
     /// Tables that fit in the second-level cache, with peers.
     cache: Record,
     /// Sizes and rates.
@@ -31,6 +34,8 @@ pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
     let records = Records {
         limits: read("limits")?,
         memory: read("speed-memory")?,
+        slow_limits: read("limits-slow-memory")?,
+        slow_memory: read("speed-slow-memory")?,
         cache: read("speed-cache")?,
         space: read("speed-space")?,
         scale: read("scale")?,
@@ -39,12 +44,17 @@ pub(super) fn chapter(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
     let mut text = "## Speed\n\n### Goals\n\n".to_owned();
     text.push_str(
         "One thread and tables of 256 MB on 2 MiB pages unless stated otherwise. Slices are batches of keys; C \
-         is bits per key divided by -log2 of the measured rate.\n\n",
+         is bits per key divided by -log2 of the measured rate. The slower memory is that of a Xeon, on which most \
+         of these goals were set and the record is of older code. The other machine reads random lines four times \
+         as fast. There, lookups must take fewer instructions for the same share of the limit, and builds are bound \
+         by their instructions, not by memory.\n\n",
     );
     text.push_str(&markdown(&goals(&records)));
     let sections = [
         ("What the machine allows", &records.limits, vec![limits(&records.limits)]),
         ("Tables of 256 MB", &records.memory, speeds(&records.memory)),
+        ("What slower memory allows", &records.slow_limits, vec![limits(&records.slow_limits)]),
+        ("Tables of 256 MB in slower memory", &records.slow_memory, speeds(&records.slow_memory)),
         ("Tables in the second-level cache", &records.cache, speeds(&records.cache)),
         ("Space", &records.space, vec![space(&records.space)]),
         ("Building larger and larger filters", &records.scale, vec![scale(&records.scale)]),
@@ -105,45 +115,17 @@ fn value(record: &Record, filter: &str, operation: &str, column: &str) -> f64 {
 /// The peers that can delete.
 const DELETABLE: [&str; 2] = ["cuckoofilter", "qfilter"];
 
+/// The kinds of most goals.
+const KINDS: [&str; 3] = ["flexible:4@13", "windowed:2@14", "sorted@14"];
+
 fn goals(records: &Records) -> Table {
     let mut table = Table::new("", &["goal", "bound", "measured", "met"]);
-    let memory = |filter: &str, operation: &str| value(&records.memory, filter, operation, "fraction");
-    let speed = |filter: &str, operation: &str| value(&records.memory, filter, operation, "mkeys_per_s");
     let mut goals = Vec::new();
-    for (filter, least) in [
-        ("flexible:4@13", 0.9),
-        ("windowed:2@14", 0.9),
-        ("sorted@14", 0.75),
-        ("flexible:4@13+near96", 1.1),
-        ("blocked:2@8", 0.8),
-    ] {
-        let what = format!("{filter}: finds of slices, half present, over random pairs of lines");
-        goals.push(Goal::at_least(what, least, memory(filter, "find[] 50")));
+    for filter in ["flexible:4@13", "sorted@14"] {
+        goals.push(pairs_goal(&records.memory, "", filter, 0.85));
     }
-    goals.push(Goal::at_least(
-        "blocked:1@8+spread: finds of slices, half present, over random lines",
-        0.85,
-        memory("blocked:1@8+spread", "find[] 50"),
-    ));
-    let peers = DELETABLE.map(|peer| speed(peer, "find 50")).into_iter().fold(f64::NAN, f64::max);
-    for filter in ["flexible:4@13", "windowed:2@14", "sorted@14"] {
-        let what = format!("{filter}: the same over the best peer with deletes");
-        goals.push(Goal::at_least(what, 2.0, speed(filter, "find[] 50") / peers));
-    }
-    for (filter, least) in
-        [("flexible:4@13", 0.25), ("windowed:4@13", 0.25), ("windowed:2@14", 0.1), ("sorted@14", 0.1)]
-    {
-        let what = format!("{filter}: building from a slice over random lines read and written");
-        goals.push(Goal::at_least(what, least, memory(filter, "build")));
-    }
-    // The gain of the filter over that of the limit, from the fractions: both were measured in the same turn there.
-    let gain = |filter: &str| memory(filter, "find[] 50 x2") / memory(filter, "find[] 50");
-    for filter in ["flexible:4@13", "windowed:2@14", "sorted@14"] {
-        let what = format!("{filter}: gain of finds from a second thread over that of pairs of lines");
-        goals.push(Goal::at_least(what, 0.9, gain(filter)));
-        let what = format!("{filter}: gain of building from a second thread");
-        goals.push(Goal::at_least(what, 1.25, speed(filter, "build x2") / speed(filter, "build")));
-    }
+    goals.extend(goals_of_memory(&records.memory, ""));
+    goals.extend(goals_of_slow_memory(&records.slow_memory));
     let cache = |filter: &str, operation: &str| value(&records.cache, filter, operation, "mkeys_per_s");
     goals.push(Goal::at_least(
         "flexible:4@13 in the second-level cache: finds of slices over cuckoofilter",
@@ -172,6 +154,61 @@ fn goals(records: &Records) -> Table {
         table.push(goal.cells());
     }
     table
+}
+
+/// Lookups in slices beside what memory allows.
+fn pairs_goal(record: &Record, place: &str, filter: &str, least: f64) -> Goal {
+    let what = format!("{place}{filter}: finds of slices, half present, over random pairs of lines");
+    Goal::at_least(what, least, value(record, filter, "find[] 50", "fraction"))
+}
+
+/// The goals for tables of 256 MB in any memory: beside the best peer that can delete, and from a second thread.
+fn goals_of_memory(record: &Record, place: &str) -> Vec<Goal> {
+    let fraction = |filter: &str, operation: &str| value(record, filter, operation, "fraction");
+    let speed = |filter: &str, operation: &str| value(record, filter, operation, "mkeys_per_s");
+    let peers = DELETABLE.map(|peer| speed(peer, "find 50")).into_iter().fold(f64::NAN, f64::max);
+    let mut goals: Vec<_> = KINDS
+        .map(|filter| {
+            let what = format!("{place}{filter}: finds of slices over the best peer with deletes");
+            Goal::at_least(what, 2.0, speed(filter, "find[] 50") / peers)
+        })
+        .into();
+    // The gain of the filter over that of the limit, from the fractions: both were measured in the same turn there.
+    let gain = |filter: &str| fraction(filter, "find[] 50 x2") / fraction(filter, "find[] 50");
+    for filter in KINDS {
+        let what = format!("{place}{filter}: gain of finds from a second thread over that of pairs of lines");
+        goals.push(Goal::at_least(what, 0.9, gain(filter)));
+        let what = format!("{place}{filter}: gain of building from a second thread");
+        goals.push(Goal::at_least(what, 1.25, speed(filter, "build x2") / speed(filter, "build")));
+    }
+    goals
+}
+
+/// The goals for memory that is slow beside the processor.
+fn goals_of_slow_memory(record: &Record) -> Vec<Goal> {
+    const PLACE: &str = "slower memory, ";
+    let fraction = |filter: &str, operation: &str| value(record, filter, operation, "fraction");
+    let pairs = [
+        ("flexible:4@13", 0.9),
+        ("windowed:2@14", 0.9),
+        ("sorted@14", 0.75),
+        ("flexible:4@13+near96", 1.1),
+        ("blocked:2@8", 0.8),
+    ];
+    let mut goals: Vec<_> = pairs.map(|(filter, least)| pairs_goal(record, PLACE, filter, least)).into();
+    goals.push(Goal::at_least(
+        format!("{PLACE}blocked:1@8+spread: finds of slices, half present, over random lines"),
+        0.85,
+        fraction("blocked:1@8+spread", "find[] 50"),
+    ));
+    let builds =
+        [("flexible:4@13", 0.25), ("windowed:4@13", 0.25), ("windowed:2@14", 0.1), ("sorted@14", 0.1)];
+    goals.extend(builds.map(|(filter, least)| {
+        let what = format!("{PLACE}{filter}: building from a slice over random lines read and written");
+        Goal::at_least(what, least, fraction(filter, "build"))
+    }));
+    goals.extend(goals_of_memory(record, PLACE));
+    goals
 }
 
 /// Returns how much more a key costs in the largest filter of a kind than in the smallest.
