@@ -365,6 +365,11 @@ fn each(keys: &[KeyHash], outcomes: &mut [Outcome], mut act: impl FnMut(&KeyHash
 
 /// Stores all keys that have room.
 fn insert_all(filter: &mut Filter, keys: &[KeyHash], outcomes: &mut [Outcome]) {
+    if let [key] = keys {
+        // What a slice prepares takes longer than one key.
+        outcomes[0] = filter.insert(key).map(|()| Inserted::Stored);
+        return;
+    }
     let mut tried = 0;
     while let Err(refused) = filter.insert_slice(&keys[tried..]) {
         tried += refused.first() + 1;
@@ -374,6 +379,10 @@ fn insert_all(filter: &mut Filter, keys: &[KeyHash], outcomes: &mut [Outcome]) {
 
 /// Stores all keys that are not found and have room.
 fn insert_new(filter: &mut Filter, keys: &[KeyHash], outcomes: &mut [Outcome]) {
+    if let [key] = keys {
+        outcomes[0] = filter.insert_unique(key);
+        return;
+    }
     let of_slice = filter.insert_unique_slice(keys);
     outcomes.copy_from_slice(&of_slice);
     // After the first key without room a slice is only looked up, but others may still have room.
