@@ -230,8 +230,8 @@ fn memory_is_used_again_and_given_back() {
     check(&filter, &keys);
 }
 
-/// Readers look for keys that stay, while others come and go in such numbers that regions grow, split, join and shrink
-/// all the time; one key comes in many copies, so that some regions have an overflow.
+/// Readers look for keys that stay, while others come and go in such numbers that regions grow and shrink all the time;
+/// one key comes in many copies, so that some regions have an overflow.
 #[test]
 fn readers_miss_no_key_while_shards_grow_and_shrink() {
     let most_steps = scale(40, 6_000);
