@@ -3,6 +3,7 @@
 import array
 import sys
 import threading
+import uuid
 
 import duckdb
 import numpy as np
@@ -187,6 +188,18 @@ def test_polars():
     check(pl.Series([1, None, 3], dtype=pl.UInt16), [1, None, 3])
     check(pl.DataFrame({"key": WORDS}), WORDS)
     check(pl.Series([b"a", None, b"bc"]), [b"a", None, b"bc"])
+
+
+def test_polars_objects():
+    """Their Arrow data are addresses."""
+    check(pl.Series(["koel", b"owl", 7, None], dtype=pl.Object), ["koel", b"owl", 7, None])
+    birds = Filter(100, 1e-9)
+    with pytest.raises(TypeError, match=r"row 0: .* not UUID; write key\.bytes"):
+        birds.add_many(pl.Series([uuid.UUID(int=number) for number in range(3)]))
+    with pytest.raises((TypeError, ValueError)):
+        birds.add_many(pl.DataFrame({"key": [uuid.UUID(int=1)]}))
+    assert len(birds) == 0
+    check(pa.array([b"12345678", None], pa.binary(8)), [b"12345678", None])
 
 
 def test_pandas():

@@ -53,6 +53,18 @@ fn column(array: ArrayRef, hasher: &KeyHasher) -> PyResult<Box<dyn Column>> {
     })
 }
 
+/// Whether polars may have made these arrays of Python objects: it gives out their addresses as binary data of 8 bytes,
+/// and has no other binary data of fixed width.
+pub(super) fn may_be_addresses(arrays: &[ArrayRef]) -> bool {
+    arrays.iter().any(|array| match array.data_type() {
+        DataType::FixedSizeBinary(8) => true,
+        DataType::Struct(fields) if fields.len() == 1 => {
+            may_be_addresses(std::slice::from_ref(array.as_struct().column(0)))
+        }
+        _ => false,
+    })
+}
+
 fn several(columns: usize) -> PyErr {
     PyTypeError::new_err(format!("a table of {columns} columns; give the one column with the keys"))
 }

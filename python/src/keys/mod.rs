@@ -295,6 +295,12 @@ pub(crate) fn with_keys<T>(
         return numpy::with_array(&array, hasher, nulls, act);
     }
     match capsule::arrays_of(keys) {
+        // Objects are no keys, but perhaps all of these are.
+        Ok(Some(arrays)) if arrow::may_be_addresses(&arrays) && is_of_polars(keys)? => {
+            if let Some(array) = numpy::convert(keys)? {
+                return numpy::with_array(&array, hasher, nulls, act);
+            }
+        }
         Ok(Some(arrays)) => return act(&Keys::new(arrow::columns_of(arrays, hasher)?, *hasher, nulls)?),
         Ok(None) => {
             if let Some(array) = numpy::convert(keys)? {
@@ -310,6 +316,12 @@ pub(crate) fn with_keys<T>(
         },
     }
     act(&Keys::new(vec![Box::new(objects::hash_all(keys, hasher, nulls)?)], *hasher, nulls)?)
+}
+
+/// Whether the class of an object comes from polars, or from a package that wraps it.
+fn is_of_polars(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let module = keys.get_type().module()?;
+    Ok(module.to_str().is_ok_and(|name| name.starts_with("polars.") || name.starts_with("narwhals.")))
 }
 
 /// Runs `act` with many keys, without the interpreter's lock; returns its answers as an array.
