@@ -202,6 +202,16 @@ def test_polars_objects():
     check(pa.array([b"12345678", None], pa.binary(8)), [b"12345678", None])
 
 
+def test_tables_with_rows_that_are_missing():
+    table = pa.StructArray.from_arrays([pa.array([1, 2, None, 4])], names=["key"], mask=pa.array([False, True, False, False]))
+    check(table, [1, None, None, 4])
+    check(table[1:], [None, None, 4])
+    words = pa.StructArray.from_arrays([pa.array(["koel", "owl"])], names=["key"], mask=pa.array([True, False]))
+    check(words, [None, "owl"])
+    with pytest.raises(ValueError, match="row 1 is missing"):
+        Filter(100, 0.01).add_many(table)
+
+
 def test_pandas():
     check(pd.Series(NUMBERS), NUMBERS)
     check(pd.Series(WORDS), WORDS)

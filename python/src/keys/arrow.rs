@@ -8,7 +8,7 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, FixedSizeBinaryArray, GenericByteArray,
-    GenericByteViewArray, NullArray, PrimitiveArray,
+    GenericByteViewArray, NullArray, PrimitiveArray, StructArray,
 };
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
@@ -47,10 +47,19 @@ fn column(array: ArrayRef, hasher: &KeyHasher) -> PyResult<Box<dyn Column>> {
             Box::new(Missing::of(array.as_any().downcast_ref::<NullArray>().map_or(0, NullArray::len)))
         }
         T::Dictionary(index, _) => dictionary(&array, index, hasher)?,
-        T::Struct(fields) if fields.len() == 1 => column(array.as_struct().column(0).clone(), hasher)?,
+        T::Struct(fields) if fields.len() == 1 => only_column(array.as_struct(), hasher)?,
         T::Struct(fields) => return Err(several(fields.len())),
         other => return Err(no_column(other)),
     })
+}
+
+/// The only column of a table. A row that is missing as a whole has no key, whatever lies in the column there.
+fn only_column(table: &StructArray, hasher: &KeyHasher) -> PyResult<Box<dyn Column>> {
+    let column = column(table.column(0).clone(), hasher)?;
+    match nulls_of(table) {
+        None => Ok(column),
+        Some(rows) => Ok(Box::new(Within { nulls: NullBuffer::union(Some(&rows), column.nulls()), column })),
+    }
 }
 
 /// Whether polars may have made these arrays of Python objects: it gives out their addresses as binary data of 8 bytes,
@@ -185,6 +194,30 @@ impl Column for FixedSizeBinaryArray {
 
     fn nulls(&self) -> Option<&NullBuffer> {
         Array::nulls(self).filter(|nulls| nulls.null_count() > 0)
+    }
+}
+
+/// A column in a table of which some rows are missing.
+struct Within {
+    column: Box<dyn Column>,
+    nulls: Option<NullBuffer>,
+}
+
+impl Column for Within {
+    fn len(&self) -> usize {
+        self.column.len()
+    }
+
+    fn hash(&self, from: usize, hasher: &KeyHasher, hashes: &mut [KeyHash]) {
+        self.column.hash(from, hasher, hashes);
+    }
+
+    fn slice(&self) -> Option<Flat<'_>> {
+        self.column.slice()
+    }
+
+    fn nulls(&self) -> Option<&NullBuffer> {
+        self.nulls.as_ref()
     }
 }
 
