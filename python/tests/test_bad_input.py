@@ -158,6 +158,15 @@ def test_columns_without_keys(birds, column, advice):
     assert birds == before
 
 
+@pytest.mark.parametrize("entries", [["crow"], ["crow", None]])
+def test_dictionaries_without_the_entry(birds, entries):
+    column = pa.DictionaryArray.from_arrays(pa.array([0, None, 7]), pa.array(entries), safe=False)
+    for operation in (birds.add_many, birds.contains_many):
+        with pytest.raises(ValueError, match="row 2 refers to no entry"):
+            operation(column, nulls="skip")
+    assert len(birds) == 2
+
+
 @pytest.mark.parametrize("shape", [(), (2, 3)])
 def test_arrays_of_other_dimensions(birds, shape):
     with pytest.raises(ValueError, match="1 dimension"):

@@ -13,7 +13,7 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use malkoha::{Key, KeyHash, KeyHasher};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::{CHUNK, Column, Flat, Integer};
@@ -273,6 +273,10 @@ fn entries<T: ArrowDictionaryKeyType>(
         values.hash(from, hasher, hashes);
     }
     let rows = array.keys().clone();
+    let beyond = |row: &usize| rows.is_valid(*row) && rows.value(*row).as_usize() >= hashes.len();
+    if let Some(row) = (0..rows.len()).find(beyond) {
+        return Err(PyValueError::new_err(format!("row {row} refers to no entry of its dictionary")));
+    }
     // A row is missing if it refers to nothing, or to an entry that is missing.
     let nulls = match values.nulls() {
         None => nulls_of(&rows),
