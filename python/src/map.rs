@@ -362,6 +362,9 @@ fn no_value(value: &impl Display) -> PyErr {
 
 /// Values as the engine takes them.
 fn values_of(values: &Bound<'_, PyAny>) -> PyResult<Vec<u16>> {
+    if values.is_instance_of::<PyUntypedArray>() && values.hasattr("mask")? {
+        return Err(PyTypeError::new_err("a masked array; give its values, array.compressed()"));
+    }
     let numpy = values.py().import("numpy")?;
     let array = numpy.call_method1("asarray", (values,))?;
     let array = array.cast::<PyUntypedArray>()?;

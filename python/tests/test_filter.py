@@ -328,6 +328,8 @@ def test_values_that_no_map_has(value):
         shelves.add_many(["owl"], [value])
     with pytest.raises(TypeError, match="integer"):
         shelves.add("owl", "7")
+    with pytest.raises(TypeError, match="masked array.*compressed"):
+        shelves.add_many(["owl", "koel"], np.ma.masked_array([1, 2], mask=[0, 1]))
     assert len(shelves) == 0
 
 
