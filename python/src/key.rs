@@ -3,7 +3,7 @@
 use malkoha::{Key, KeyHash, KeyHasher};
 use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyMemoryView, PyString};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString};
 
 use crate::quick::{small, usual_hash};
 
@@ -62,12 +62,20 @@ pub(crate) fn unusual_hash(key: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResu
     Err(no_key(key))
 }
 
+/// Whether an object stands for a missing key, as pandas writes it too: `None`, `pandas.NA`, or a float that is no
+/// number.
+pub(crate) fn is_missing(key: &Bound<'_, PyAny>) -> bool {
+    key.is_none()
+        || key.cast::<PyFloat>().is_ok_and(|float| float.value().is_nan())
+        || key.get_type().name().is_ok_and(|name| name == "NAType")
+}
+
 /// The exception for an object that is no key, with what to do.
 #[cold]
 pub(crate) fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
     let name = key.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
     let how = match name.as_str() {
-        "NoneType" | "NAType" => "leave missing keys out, or give many keys with nulls=\"skip\"",
+        _ if is_missing(key) => "leave missing keys out, or give many keys with nulls=\"skip\"",
         "bool" | "bool_" => "write int(key)",
         "float" | "float32" | "float64" | "Decimal" => "write str(key), or int(key) if it is whole",
         "datetime" | "date" | "time" | "Timestamp" => "write key.isoformat()",

@@ -31,7 +31,7 @@ def birds():
     ("key", "advice"),
     [
         (None, "skip"),
-        (float("nan"), "str"),
+        (float("nan"), "skip"),
         (1.0, "int"),
         (decimal.Decimal(1), "str"),
         (True, "int"),

@@ -119,6 +119,21 @@ def test_lists_that_change_while_they_are_read():
     assert len(birds) == 4 and birds.contains_many(["koel", "crow", 7, "jay"]).all()
 
 
+@pytest.mark.parametrize("missing", [None, pd.NA, float("nan")], ids=str)
+def test_objects_of_pandas_with_gaps(missing):
+    """What pandas writes for a missing key when it gives out objects."""
+    keys = ["koel", missing, 7]
+    for column in (keys, iter(keys), np.array(keys, dtype=object), pd.Series(keys, dtype=object), pd.Index(keys, dtype=object)):
+        birds = Filter(100, 1e-9)
+        assert birds.add_unique_many(column, nulls="skip").tolist() == [True, False, True]
+        assert len(birds) == 2 and "koel" in birds and 7 in birds
+    for column in (pd.Index(["koel", None], dtype="str"), pd.array(["koel", None], dtype="string"), pd.Categorical(["koel", None])):
+        assert stored(["koel"]).contains_many(column, nulls="skip").tolist() == [True, False]
+    for operation in (Filter(100, 0.01).add, lambda key: Filter(100, 0.01).add_many(["koel", key])):
+        with pytest.raises(TypeError, match='leave missing keys out, or give many keys with nulls="skip"'):
+            operation(missing)
+
+
 def test_lists_with_gaps():
     check(["koel", None, "owl", None, "koel"], ["koel", None, "owl", None, "koel"])
     check([], [])

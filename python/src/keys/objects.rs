@@ -10,7 +10,7 @@ use pyo3::types::{PyIterator, PyList};
 
 use super::{Column, Flat, Nulls};
 use crate::error::no_memory;
-use crate::key::{hash_of, no_key};
+use crate::key::{hash_of, is_missing, no_key};
 use crate::quick::usual_hashes;
 
 /// The number of keys hashed between two looks for Ctrl-C.
@@ -86,12 +86,17 @@ impl Rows<'_> {
     /// Hashes the key of the next row.
     fn take(&mut self, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let row = self.hashes.len();
-        let hash = if self.nulls == Nulls::Skip && key.is_none() {
-            self.missing.try_reserve(1).map_err(|_| no_memory())?;
-            self.missing.push(row);
-            KeyHash::from_raw(0)
-        } else {
-            hash_of(key, self.hasher).map_err(|error| in_row(key, row, error))?
+        let skips = self.nulls == Nulls::Skip;
+        // Most missing keys are None, and are told without an exception.
+        let hash = if skips && key.is_none() { None } else { Some(hash_of(key, self.hasher)) };
+        let hash = match hash {
+            Some(Ok(hash)) => hash,
+            Some(Err(error)) if !(skips && is_missing(key)) => return Err(in_row(key, row, error)),
+            _ => {
+                self.missing.try_reserve(1).map_err(|_| no_memory())?;
+                self.missing.push(row);
+                KeyHash::from_raw(0)
+            }
         };
         self.hashes.push(hash);
         Ok(())
