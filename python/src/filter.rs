@@ -146,7 +146,8 @@ impl PyFilter {
         read!(&self.table, Caller::Attached(py), |filter| filter.count(&hash)).map_err(raise)
     }
 
-    /// Stores one copy of every key of some lists, arrays or columns: ``add_many`` for each of them.
+    /// Stores one copy of every key of some lists, arrays or columns: ``add_many`` for each of them in turn. If one is
+    /// refused, those before it are stored.
     #[pyo3(signature = (*many, nulls=Nulls::Error, threads=Threads(1)),
            text_signature = "($self, *many, nulls='error', threads=1)")]
     fn update(&self, many: &Bound<'_, PyTuple>, nulls: Nulls, threads: Threads) -> PyResult<()> {
