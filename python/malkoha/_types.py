@@ -1,7 +1,7 @@
 """What functions take, for type checkers."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias
 
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ class Array(Protocol):
 
 Key: TypeAlias = str | bytes | bytearray | memoryview | SupportsIndex
 ManyKeys: TypeAlias = NDArray[Any] | ArrowStream | ArrowArray | Array | memoryview | Iterable[Key | None]
-Values: TypeAlias = NDArray[Any] | Array | Iterable[int]
+Values: TypeAlias = NDArray[Any] | Array | Sequence[int]
 Nulls: TypeAlias = Literal["error", "skip"]
 Path: TypeAlias = str | os.PathLike[str]
 Bytes: TypeAlias = bytes | bytearray | memoryview

@@ -65,6 +65,8 @@ def others(numbers: NDArray[np.int64]) -> None:
     assert_type((Map(rate=0.001).growing, shelves.nbytes, shelves.compact()), tuple[bool, int, int])
     assert_type(shelves.get("koel"), list[int])
     shelves.add_many(numbers, [1, 2])
+    shelves.add_many(numbers, range(2))
+    shelves.add_many(["a"], {"a": 1}.values())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert_type(shelves.get_many(numbers), tuple[NDArray[np.uint16], NDArray[np.uint32]])
     window = Window(1000, 0.001, ticks=60)
     assert_type(window.add_unique("koel", now=7), bool)
