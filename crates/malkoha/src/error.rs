@@ -367,11 +367,7 @@ impl fmt::Display for Error {
                 "the filters differ in {what}; only filters of equal layout, seed and key format can be merged: \
                  plan once and build all of them from that geometry"
             ),
-            Self::MergeFull { copies, room, left_over } => write!(
-                f,
-                "together the filters hold {copies} copies, but this one reliably takes {room}: {left_over} are \
-                 too many, and nothing has changed; merge into a larger filter or a chain"
-            ),
+            Self::MergeFull { copies, room, left_over } => write_merge_full(f, *copies, *room, *left_over),
             Self::Corrupt { part, offset, what } => write!(
                 f,
                 "damaged, or not a filter: {part} at byte {offset}: {what}; take another copy or build the \
@@ -394,6 +390,23 @@ impl fmt::Display for Error {
             }
         }
     }
+}
+
+/// Writes why a merge found no room: there are too many copies in all, or of one key.
+fn write_merge_full(f: &mut fmt::Formatter<'_>, copies: u64, room: u64, left_over: u64) -> fmt::Result {
+    write!(f, "together the filters hold {copies} copies, ")?;
+    if copies <= room {
+        return write!(
+            f,
+            "of which {left_over} found no place, and nothing has changed: a key may have too many copies; \
+             merge into a chain, or store each key once"
+        );
+    }
+    write!(
+        f,
+        "but this one reliably takes {room}: {left_over} are too many, and nothing has changed; merge into a \
+         larger filter or a chain"
+    )
 }
 
 impl core::error::Error for Error {

@@ -263,6 +263,11 @@ fn filters_that_cannot_be_doubled_are_refused_with_the_reason() {
     let error = few[0].merge_into_larger(&few[1..].iter().collect::<Vec<_>>()).unwrap_err();
     let Error::MergeFull { copies: 12_800, room, left_over } = error else { panic!("{error}") };
     assert_eq!(left_over, 12_800 - room, "{error}");
+    // Copies of one key have the same places in tables of all sizes.
+    let copies = Spec::new(100, 0.01).build_from(&["cuckoo"; 8]).unwrap();
+    let error = copies.merge_into_larger(&[&copies; 9]).unwrap_err();
+    let Error::MergeFull { copies: 80, room: 80.., .. } = error else { panic!("{error}") };
+    assert!(error.to_string().contains("a key may have too many copies"), "{error}");
 }
 
 /// Compares the rate of doubled filters with theory, at 4 standard deviations: it stays for the same keys, and
