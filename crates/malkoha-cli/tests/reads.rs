@@ -254,6 +254,32 @@ fn long_records_are_asked_in_parts() {
 }
 
 #[test]
+fn long_records_may_come_in_any_number() {
+    let scene = Scene::new("reads-many-long");
+    scene.write("genome.fa", ">g\nGATTACAGATTACAG\n");
+    scene.run("build -q --kmer 15 -o f.malkoha genome.fa").ok();
+    // Together, each list is longer than the longest record, which has 256 MiB.
+    for megabytes in [vec![5; 55], vec![200, 70]] {
+        let (mut command, records) = (scene.command("reads -v -c f.malkoha"), megabytes.len());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || {
+            // Nothing is looked for in names, so this takes no time.
+            let part = vec![b'-'; 1 << 20];
+            for length in megabytes {
+                stdin.write_all(b">")?;
+                (0..length).try_for_each(|_| stdin.write_all(&part))?;
+                stdin.write_all(b"\nGATTACA\n")?;
+            }
+            Ok::<_, std::io::Error>(())
+        });
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{records}\n"));
+        writer.join().unwrap().unwrap();
+    }
+}
+
+#[test]
 fn minimizers_are_asked_and_stored() {
     let scene = Scene::new("reads-minimizers");
     let (genome, reads) = genome_and_reads(500);

@@ -212,8 +212,8 @@ impl Source {
 
     /// Reads until `block`, which begins with so many bytes, has whole keys; `false` if there are no more.
     fn read_block(&mut self, block: &mut Vec<u8>, begun: usize) -> Result<bool> {
-        // The size from which it is worth to look for the end of a record again.
-        let mut enough = 0;
+        // The size from which it is worth to look for the end of a record again, and where that was not yet done.
+        let (mut enough, mut unsearched) = (0, begun);
         let mut fresh = begun;
         loop {
             if self.open.is_none() {
@@ -229,7 +229,7 @@ impl Source {
             if !more.with_context(|| format!("cannot read {}", path()))? {
                 if block.is_empty() {
                     self.open = None;
-                    fresh = 0;
+                    (fresh, unsearched) = (0, 0);
                     continue;
                 }
                 if keying == Keying::Numbers && !block.len().is_multiple_of(8) {
@@ -252,13 +252,14 @@ impl Source {
                 open.ended = true;
                 return Ok(true);
             }
-            if block.len() >= enough
-                && let Some((end, next)) = keying.cut(block, fresh)
-            {
-                self.kept.extend_from_slice(&block[next..]);
-                self.continued = next < end;
-                block.truncate(end);
-                return Ok(true);
+            if block.len() >= enough {
+                if let Some((end, next)) = keying.cut(block, unsearched) {
+                    self.kept.extend_from_slice(&block[next..]);
+                    self.continued = next < end;
+                    block.truncate(end);
+                    return Ok(true);
+                }
+                unsearched = block.len();
             }
             if block.len() > MOST_KEY {
                 let remedy = match keying {
@@ -270,7 +271,7 @@ impl Source {
                 bail!("{}: a {what} is longer than 256 MiB; {remedy}", path());
             }
             if (matches!(keying, Keying::Column(_)) || keying.is_records()) && block.len() > LONG_RECORD {
-                enough = 2 * block.len();
+                enough = (2 * block.len()).min(MOST_KEY);
             }
             fresh = block.len();
         }
