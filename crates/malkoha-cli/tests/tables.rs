@@ -160,6 +160,33 @@ fn a_byte_order_mark_is_no_record() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_first_field() {
+    let scene = Scene::new("table-mark");
+    scene.write("names.txt", "owl\nbarn, owl\nelk\n");
+    scene.run("build -q -o f.malkoha names.txt").ok();
+    for first in ["owl", "\"barn, owl\"", "\"owl\""] {
+        let marked = format!("\u{feff}{first},1\nelk,2\n");
+        scene.write("marked.csv", &marked);
+        scene.write("plain.csv", format!("ape,0\n{first},3\n"));
+        for blocks in [Blocks::of_bytes(1), Blocks::default()] {
+            let run = |args: &str| scene.run_in_blocks(blocks, args, "");
+            assert_eq!(run("query --column 1 f.malkoha marked.csv").ok(), marked, "the mark stays in front");
+            assert_eq!(run("query -c --column 1 f.malkoha marked.csv").ok(), "2\n");
+            run("build -q --column 1 -o g.malkoha marked.csv").ok();
+            assert_eq!(run("query -c --column 1 g.malkoha plain.csv").ok(), "1\n");
+            // Behind the records of another file, there is no place for a mark.
+            let both = run("dedup -q --column 1 plain.csv marked.csv").ok();
+            assert_eq!(both, format!("ape,0\n{first},3\nelk,2\n"));
+            let both = run("dedup -q --column 2 plain.csv marked.csv").ok();
+            assert_eq!(both, format!("ape,0\n{first},3\n{first},1\nelk,2\n"));
+        }
+    }
+    scene.write("wide.csv", b"\xFF\xFEo\0w\0l\0,\01\0\n\0");
+    let ran = scene.run("query --column 1 f.malkoha wide.csv");
+    assert!(ran.err.contains("wide.csv looks like UTF-16"), "{ran}");
+}
+
+#[test]
 fn blocks_of_any_size_and_threads_give_the_same_records() {
     let scene = Scene::new("table-blocks");
     let mut table = "id,text\n".to_owned();

@@ -261,7 +261,8 @@ mod tests {
         assert_eq!(Keying::Words(WORDS).cut(b"ACGT\nAC", 0), Some((5, 5)), "a sequence that has just begun");
         let minimizers = Keying::Words(Rule { k: 3, window: Some(2) });
         assert_eq!(minimizers.cut(b"ACGTA", 0), Some((5, 1)), "a window is kept");
-        let table = Keying::Column(Layout { delimiter: b',', index: 0, header: Header::Absent });
+        let table = Layout { delimiter: b',', index: 0, has_names: false, header: Header::Absent };
+        let table = Keying::Column(table);
         assert_eq!(table.cut(b"\n\r\n\na", 0), Some((4, 4)), "there may be more empty lines than memory");
     }
 }

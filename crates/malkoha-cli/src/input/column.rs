@@ -34,14 +34,17 @@ pub(crate) enum Which {
 pub(crate) struct Layout {
     pub(super) delimiter: u8,
     pub(super) index: usize,
+    /// Whether tables begin with the names of their columns.
+    pub(super) has_names: bool,
     /// What the block begins with, before its first key.
     pub(super) header: Header,
 }
 
-/// A record with the names of columns at the beginning of a block.
+/// What a table begins with, before its first key: the mark of UTF-8, which some programs write, and a record with the
+/// names of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// There is none.
+    /// The table began before the block.
     Absent,
     /// It belongs to the output.
     Wanted,
@@ -83,11 +86,11 @@ impl Column {
         let tabs = parts.next().is_some() && matches!(last.as_str(), "tsv" | "tab");
         let delimiter = self.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
         let index = if let Which::Numbered(index) = self.which { index } else { 0 };
-        let has_header = self.header || matches!(self.which, Which::Named(_));
-        Layout { delimiter, index, header: if has_header { Header::Wanted } else { Header::Absent } }
+        let has_names = self.header || matches!(self.which, Which::Named(_));
+        Layout { delimiter, index, has_names, header: Header::Wanted }
     }
 
-    /// Finds the column in the header of a table, which is its first record; `false` if the block has none.
+    /// Finds the column in the header of a table, which is its first record; `false` if the block has no record.
     pub(super) fn find(&self, layout: &mut Layout, block: &[u8]) -> Result<bool> {
         let header = &block[layout.before_header(block)..];
         if header.is_empty() {
@@ -128,14 +131,13 @@ impl Layout {
         self.delimiter != b'\t'
     }
 
-    /// Returns the number of bytes before the header of a block; 0 if there is no header.
+    /// Returns the number of bytes before the first record of a block, if a table begins there; otherwise 0.
     fn before_header(self, block: &[u8]) -> usize {
         if self.header == Header::Absent {
             return 0;
         }
-        // Some programs begin a file with the mark of UTF-8.
         let mark = if block.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-        mark + empty_lines(&block[mark..])
+        if self.has_names { mark + empty_lines(&block[mark..]) } else { mark }
     }
 
     /// Passes on the number and the text of every field of the first record, and returns where the record ends, after
@@ -175,10 +177,11 @@ impl Layout {
     /// ends, and the line, counted from 0, of the first record that lacks the column: none is read from there on.
     pub(super) fn each(self, data: &[u8], mut found: impl FnMut(usize, &[u8])) -> (usize, Option<usize>) {
         let mut begin = self.before_header(data);
-        if self.header != Header::Absent {
+        if self.header != Header::Absent && self.has_names {
             begin += self.record(&data[begin..], |_, _| ()).unwrap_or(data.len() - begin);
         }
-        let header = begin;
+        // A mark that is alone goes with the first record.
+        let header = if self.has_names || self.header == Header::Repeated { begin } else { 0 };
         loop {
             begin += empty_lines(&data[begin..]);
             let line = &data[begin..];
@@ -254,7 +257,7 @@ mod tests {
     use super::*;
 
     fn layout(delimiter: u8, index: usize) -> Layout {
-        Layout { delimiter, index, header: Header::Absent }
+        Layout { delimiter, index, has_names: false, header: Header::Absent }
     }
 
     /// Returns the ends and keys of all records.

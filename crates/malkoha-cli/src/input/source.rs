@@ -413,7 +413,9 @@ fn doubt(format: Option<Format>, keying: Keying, block: &[u8]) -> Option<&'stati
         (_, Keying::Strings(b'\n')) if block.starts_with(b"\xEF\xBB\xBF") => {
             Some("begins with a byte order mark, which is part of its first key; save it without one")
         }
-        (_, Keying::Strings(b'\n')) if block.starts_with(b"\xFF\xFE") || block.starts_with(b"\xFE\xFF") => {
+        (_, Keying::Strings(b'\n') | Keying::Column(_))
+            if block.starts_with(b"\xFF\xFE") || block.starts_with(b"\xFE\xFF") =>
+        {
             Some("looks like UTF-16, whose keys are not found in UTF-8; convert it, as with iconv")
         }
         (None, Keying::Strings(b'\n')) if looks_like_sequences(block) => Some(
