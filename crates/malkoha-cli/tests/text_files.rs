@@ -115,6 +115,27 @@ fn outputs_are_complete_or_not_there() {
     assert_eq!(tree(&scene.path("out")), ["1.jsonl"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_in_a_folder_that_leads_nowhere_is_an_error() {
+    use std::os::unix::fs::symlink;
+
+    let scene = Scene::new("text-links");
+    fs::create_dir_all(scene.path("in")).unwrap();
+    fs::create_dir_all(scene.path("elsewhere")).unwrap();
+    scene.write("in/1.jsonl", jsonl(&["a"]));
+    scene.write("2", jsonl(&["b"]));
+    scene.write("elsewhere/3.jsonl", jsonl(&["c"]));
+    symlink("../2", scene.path("in/2.jsonl")).unwrap();
+    symlink("../elsewhere", scene.path("in/3.jsonl")).unwrap();
+    // Links to files are read, and links to folders are not.
+    assert_eq!(scene.run("dedup --jsonl text in").ok(), jsonl(&["a", "b"]));
+    fs::remove_file(scene.path("2")).unwrap();
+    scene.run("dedup --jsonl text in").fails(&["cannot open in/2.jsonl", "No such file"]);
+    scene.run("dedup --jsonl text -o out in").fails(&["cannot open in/2.jsonl"]);
+    assert!(!scene.path("out").exists());
+}
+
 #[test]
 fn folders_in_which_something_would_be_lost_are_refused() {
     let scene = Scene::new("text-refused");

@@ -63,8 +63,12 @@ fn walk(folder: &Path, below: &Path, leaves: &mut Vec<Leaf>) -> Result<()> {
         let kind = entry.file_type().with_context(|| format!("cannot read {}", path.display()))?;
         if kind.is_dir() {
             walk(&path, &below.join(&name), leaves)?;
-        } else if has_lines(bytes) && path.is_file() {
-            leaves.push(Leaf { input: path, output: below.join(&name) });
+        } else if has_lines(bytes) {
+            // A link that leads nowhere is a file that would be missing.
+            let found = fs::metadata(&path).with_context(|| format!("cannot open {}", path.display()))?;
+            if found.is_file() {
+                leaves.push(Leaf { input: path, output: below.join(&name) });
+            }
         }
     }
     Ok(())
