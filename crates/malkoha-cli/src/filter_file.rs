@@ -86,9 +86,7 @@ pub(crate) struct Changing {
 impl Changing {
     /// Reads and verifies a filter that is to be changed.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        if is_standard_input(path) || (path.exists() && !path.is_file()) {
-            bail!("{} is not a file, and only files can be changed; give a file", name(path));
-        }
+        check_is_file(path)?;
         let place = Place::of(path)?;
         let lock = place.lock()?;
         let filter = open(place.real())?;
@@ -106,6 +104,14 @@ impl Changing {
         self.place.save(&self.filter, self.lock)?;
         Ok(self.filter)
     }
+}
+
+/// Refuses what can be no file that is changed: standard input, pipes, devices and folders.
+pub(crate) fn check_is_file(path: &Path) -> Result<()> {
+    if is_standard_input(path) || (path.exists() && !path.is_file()) {
+        bail!("{} is not a file, and only files can be changed; give a file", name(path));
+    }
+    Ok(())
 }
 
 /// Returns the inputs as keys of a filter: read as for its build, if that is known. Unless `silent`, what is doubtful

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scene};
+use crate::common::{Ran, Scene, ends_by_itself};
 use crate::text_model::{Model, Options, texts};
 
 /// Returns lines with these texts.
@@ -255,6 +255,40 @@ fn a_filter_of_other_keys_is_refused() {
         .fails(&["cannot use none.malkoha as a filter"]);
     scene.run_with("dedup --jsonl text --filter no/f.malkoha", &input).fails(&["there is no folder no"]);
     assert!(before == scene.read("f.malkoha"));
+}
+
+#[test]
+fn standard_input_is_a_filter_only_to_read() {
+    let scene = Scene::new("text-filter-stdin");
+    scene.write("texts.jsonl", jsonl(&["a", "b"]));
+    scene.run_with("dedup -q --jsonl text --filter f.malkoha", jsonl(&["a"])).ok();
+    let filter = scene.read("f.malkoha");
+    let read_only = "dedup --jsonl text --filter - --read-only";
+    assert_eq!(scene.run_with(&format!("{read_only} texts.jsonl"), &filter).ok(), jsonl(&["b"]));
+    // Nothing would be left of it to be read as texts.
+    for inputs in ["", " -", " texts.jsonl -"] {
+        scene.run_with(&format!("{read_only}{inputs}"), &filter).fails(&["both the filter and the texts"]);
+    }
+    let before = scene.files();
+    scene
+        .run("dedup --jsonl text --filter - texts.jsonl")
+        .fails(&["standard input is not a file, and only files can be changed"]);
+    scene.run("dedup --jsonl text --filter . texts.jsonl").fails(&[". is not a file"]);
+    assert_eq!(scene.files(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_filter_to_continue_with() {
+    let scene = Scene::new("text-filter-pipe");
+    scene.write("texts.jsonl", jsonl(&["a"]));
+    let made = std::process::Command::new("mkfifo").arg(scene.path("pipe")).status();
+    assert!(made.unwrap().success());
+    let mut child = scene.spawn("dedup --jsonl text --filter pipe texts.jsonl");
+    // Nobody writes to the pipe.
+    assert_eq!(ends_by_itself(&mut child).code(), Some(2));
+    let said = child.wait_with_output().unwrap().stderr;
+    assert!(String::from_utf8_lossy(&said).contains("pipe is not a file"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::rules::Rules;
 use crate::cli::DedupArgs;
 use crate::cmd::growing;
 use crate::filter_file;
+use crate::input::{self, is_standard_input};
 use crate::lock::Lock;
 use crate::target::Place;
 use crate::units::grouped;
@@ -95,8 +96,12 @@ impl Memory {
         };
         let Some(path) = &text.filter else { return Ok(memory(new_filter(args, keys)?, None)) };
         if text.read_only {
+            if is_standard_input(path) && input::or_standard_input(&args.inputs).contains(path) {
+                bail!("standard input cannot be both the filter and the texts; give a file for one of them");
+            }
             return Ok(memory(check(filter_file::open(path)?, path, keys)?, None));
         }
+        filter_file::check_is_file(path)?;
         if path.exists() {
             let place = Place::of(path)?;
             let lock = place.lock()?;
