@@ -37,13 +37,16 @@ pub(crate) fn run(args: &ClassifyArgs) -> Result<Outcome> {
         reads.classes.clear();
         reads.classes.resize(names.len(), 0);
         let (mut counts, mut of_units) = (Counts::new(labels.len()), Vec::with_capacity(reads.units.len()));
+        let mut wordless = 0;
         reads.each_labels(block, &job.filter, job.rule, |sets| {
+            wordless += u64::from(sets.is_empty());
             counts.clear();
             for set in sets {
                 counts.add(*set);
             }
             of_units.push(counts.class().number(labels.len()));
         });
+        reads.tally.wordless = wordless;
         for (at, class) in of_units.into_iter().enumerate() {
             let unit = reads.units[at];
             reads.classes[class] += 1;
