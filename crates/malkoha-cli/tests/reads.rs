@@ -509,6 +509,27 @@ fn what_cannot_be_read_is_told_and_leaves_no_output() {
     assert!(scene.read("reads.fq") == text.as_bytes());
 }
 
+/// A few records are compressed at the end, when the first file could have its name already.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_without_room_leaves_no_other_output() {
+    let scene = Scene::new("reads-full");
+    let (genome, reads) = genome_and_reads(20);
+    scene.write("genome.fa", format!(">g\n{genome}\n"));
+    scene.run("build -q --kmer 21 -o f.malkoha genome.fa").ok();
+    scene.run("build -q --kmer 21 --label a=genome.fa -o labels.malkoha").ok();
+    scene.write("reads.fq", fastq(&reads));
+    std::os::unix::fs::symlink("/dev/full", scene.path("full_a.gz")).unwrap();
+    let before = scene.files();
+    for args in [
+        "reads -v -a 100% f.malkoha --interleaved reads.fq -o out.gz -O full_a.gz",
+        "classify labels.malkoha --interleaved reads.fq -o {}.gz -O full_{}.gz",
+    ] {
+        scene.run(args).fails(&["cannot write full_a.gz"]);
+        assert_eq!(scene.files(), before, "{args}");
+    }
+}
+
 #[test]
 fn filters_of_other_keys_are_refused() {
     let scene = Scene::new("reads-keys");

@@ -64,8 +64,9 @@ impl Outputs {
         self.0.iter_mut().zip(pieces).try_for_each(|(written, piece)| written.write(piece))
     }
 
-    /// Completes all files.
-    pub(crate) fn finish(self) -> Result<()> {
+    /// Completes all files. None gets its name before all of them are written.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.0.iter_mut().try_for_each(Written::pack)?;
         self.0.into_iter().try_for_each(Written::finish)
     }
 }
@@ -121,8 +122,7 @@ impl Written {
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    fn finish(mut self) -> Result<()> {
-        self.pack()?;
+    fn finish(self) -> Result<()> {
         match self.to {
             To::Standard(output) => output.finish(),
             To::File(file) => {
