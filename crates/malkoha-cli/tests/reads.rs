@@ -468,6 +468,30 @@ fn empty_inputs_have_empty_outputs() {
 }
 
 #[test]
+fn empty_lines_before_the_first_record_are_left_out() {
+    let scene = Scene::new("reads-empty-lines");
+    scene.write("genome.fa", ">g\nGATTACAGATTACAG\n");
+    scene.run("build -q --kmer 7 -o f.malkoha genome.fa").ok();
+    for record in ["@read\nGATTACAG\n+\nIIIIIIII\n", ">read\nGATTACAG\n"] {
+        scene.write("read", record);
+        for empty in ["\n", "\r\n\n\n"] {
+            scene.write("empty", [empty, record].concat());
+            for bytes in [None, Some(1)] {
+                let run = |args: &str| scene.run_in_blocks(Blocks { bytes, keys: None }, args, "");
+                assert_eq!(run("reads -q f.malkoha empty").ok(), record);
+                let both = [record, record].concat();
+                assert_eq!(run("reads -q f.malkoha --interleaved empty empty").code, Some(2), "no mates");
+                assert_eq!(run("reads -q f.malkoha empty -2 read").ok(), both);
+                assert_eq!(run("reads -q f.malkoha read -2 empty").ok(), both);
+                assert_eq!(run("query -c f.malkoha empty").ok(), "2\n");
+                run("build -q --kmer 7 -o g.malkoha empty").ok();
+                assert_eq!(run("query -c g.malkoha read").ok(), "2\n");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_told_and_leaves_no_output() {
     let scene = Scene::new("reads-broken");
     let (genome, reads) = genome_and_reads(300);

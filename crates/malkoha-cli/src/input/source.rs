@@ -341,6 +341,12 @@ impl Open {
         block.truncate(begun);
         self.append(piece, 0)?;
         if self.fresh {
+            let is_told =
+                self.keying.is_records() || matches!((format, self.keying), (None, Keying::Words(_)));
+            // The format is told by the first letter. Empty lines before it are no part of a record.
+            while is_told && !piece.is_empty() && piece.iter().all(u8::is_ascii_whitespace) {
+                self.append(piece, 0)?;
+            }
             self.fastx = fastx(format, self.keying, piece)?;
             self.keying = self.keying.of_style(Style::of(piece))?;
             self.fresh = false;
