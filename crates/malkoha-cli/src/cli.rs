@@ -496,8 +496,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, short = 'n', value_parser = units::count)]
     pub(crate) keys: Option<u64>,
 
-    /// Print a line unless it is among the last N lines printed; memory is then constant for any input.
-    /// Seeing a line again does not renew it.
+    /// Print a line unless it is among the last N lines printed, or somewhat older: lines are forgotten a third of N at
+    /// a time. Memory is then constant for any input. Seeing a line again does not renew it.
     #[arg(long, short, value_name = "N", value_parser = units::count, conflicts_with = "keys")]
     pub(crate) window: Option<u64>,
 

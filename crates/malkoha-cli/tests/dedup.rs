@@ -66,6 +66,29 @@ fn without_a_number_of_lines_the_filter_grows() {
 }
 
 #[test]
+fn a_window_forgets_a_third_at_a_time_as_its_help_says() {
+    let scene = Scene::new("dedup-third");
+    // The same line again, after this many lines printed: it is printed if it was forgotten.
+    let is_forgotten = |window: u32, before: u32, between: u32| {
+        let text = [lines("a", 0..before), lines("x", 0..1), lines("b", 0..between), lines("x", 0..1)];
+        let args = format!("dedup -q --rate 1e-9 --window {window}");
+        scene.run_with(&args, text.concat()).ok().lines().filter(|line| *line == "x 0").count() == 2
+    };
+    for window in [1, 2, 3, 10, 100] {
+        let third = u32::div_ceil(window, 3);
+        for before in 0..2 * third {
+            assert!(!is_forgotten(window, before, window - 1), "{window}, {before}: among the last");
+            assert!(
+                is_forgotten(window, before, 4 * third),
+                "{window}, {before}: older by more than a third"
+            );
+        }
+        assert!((0..third).any(|before| !is_forgotten(window, before, window)), "{window}: not at once");
+    }
+    assert!(scene.run("help dedup").ok().contains("a third of N at"));
+}
+
+#[test]
 fn a_window_forgets_in_constant_memory() {
     let scene = Scene::new("dedup-window");
     let line = |number: u32| lines("line", number..number + 1);
