@@ -305,6 +305,37 @@ fn the_interface_is_that_of_every_filter() {
     }
 }
 
+/// The first of two filters takes more than the first link's share of what is promised for both.
+#[test]
+fn a_chain_of_unequal_filters_keeps_its_promise_when_links_are_gone() {
+    for kind in [Kind::Sorted, Kind::Flexible(4), Kind::Bloom, Kind::Blocked(1)] {
+        let spec = |rate| Spec::new(1000, rate).kind(kind);
+        let keys: Vec<u64> = (0..2000).collect();
+        let coarse = spec(0.02).build_from(&keys[..1000]).unwrap();
+        let fine = spec(1e-4).build_from(&keys[1000..]).unwrap();
+        let joined = coarse.merge_into_chain(&[&fine]).unwrap();
+        let mut shorter = vec![joined.clone()];
+        shorter[0].clear();
+        if !kind.is_bloom() {
+            let mut compacted = joined;
+            compacted.remove_slice(&keys[..1000]).unwrap();
+            assert!(compacted.compact().unwrap() > 0);
+            shorter.push(compacted);
+        }
+        for mut filter in shorter {
+            assert_eq!(filter.stats().links.len(), 1);
+            let again = |filter: &Filter| Filter::from_bytes(&filter.to_bytes().unwrap()).unwrap();
+            assert!(again(&filter) == filter, "{kind}");
+            (2000..60_000u64).for_each(|key| filter.insert(&key).unwrap());
+            assert!(
+                filter.stats().links.len() > 3 && filter.stats().predicted_rate <= filter.geometry().rate()
+            );
+            // Whoever reads it compares the rates of the links with the promise.
+            assert!(again(&filter) == filter, "{kind}");
+        }
+    }
+}
+
 #[test]
 fn filters_that_make_no_chain_are_refused_with_the_reason() {
     for kind in [Kind::Classic(4), Kind::SemiSorted, Kind::Simplified(4)] {

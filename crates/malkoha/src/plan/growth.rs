@@ -20,6 +20,9 @@ pub(crate) struct Growth {
     pub(crate) offsets: Offsets,
 }
 
+/// Rows of equal shares. More would only leave links without a rate.
+const MOST_ROWS: u32 = 30;
+
 /// The bits by which the rate of a link, counted from 0, is below that of the chain.
 pub(crate) const fn rate_bits(link: u32) -> u32 {
     2 * (link + 1).ilog2() + 1
@@ -33,6 +36,22 @@ pub(crate) fn share(link: u32) -> f64 {
 /// The share of the promised rate that the first `links` links have together.
 pub(crate) fn shares(links: u32) -> f64 {
     (0..links).map(share).sum()
+}
+
+/// The number of the link that follows `links` links, which take this part of the promised rate together: the first
+/// whose share, with those of all links after it, is still free. Links that were put together, of which only some are
+/// left, may have taken the shares of more links than they are. `None` if the promise is used up.
+pub(crate) fn next_number(links: u32, part: f64) -> Option<u32> {
+    // What the links take is a sum, rounded.
+    let part = part * (1.0 - 1e-9);
+    (0..MOST_ROWS)
+        .find_map(|row| {
+            let (first, before) = ((1 << row) - 1, 1.0 - (-f64::from(row)).exp2());
+            let taken = ((part - before) / share(first)).ceil().max(0.0);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "links of a row")]
+            (taken <= f64::from(1 << row)).then(|| first + taken as u32)
+        })
+        .map(|number| number.max(links))
 }
 
 impl Growth {
@@ -111,6 +130,18 @@ mod tests {
             sum += share(link);
             assert!(sum < 1.0);
         }
+    }
+
+    #[test]
+    fn the_next_link_takes_the_first_share_that_is_free() {
+        for links in 1..5000 {
+            assert_eq!(next_number(links, shares(links)), Some(links), "none was taken that is not theirs");
+            assert_eq!(next_number(1, shares(links)), Some(links), "one link took the shares of many");
+            assert_eq!(next_number(1, shares(links) * (1.0 + 1e-6)), Some(links + 1));
+        }
+        assert_eq!([0.0, 0.5, 0.625, 0.8].map(|part| next_number(1, part)), [1, 1, 2, 5].map(Some));
+        assert_eq!(next_number(7, 0.1), Some(7));
+        assert_eq!([1.01, 1e300, f64::INFINITY].map(|part| next_number(1, part)), [None; 3]);
     }
 
     /// Every kind, from one key up, until a hash runs out of bits.

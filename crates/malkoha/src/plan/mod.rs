@@ -14,6 +14,6 @@ mod spec;
 
 pub use advice::{Advice, Need, Reason};
 pub use geometry::{Geometry, Layout};
-pub(crate) use growth::{Growth, share, shares};
+pub(crate) use growth::{Growth, next_number, share, shares};
 pub use spec::Spec;
 pub(crate) use spec::{Given, check_rate};

@@ -55,7 +55,7 @@ use crate::engine::{
 };
 use crate::error::{Error, Full, FullAt};
 use crate::key::{KeyHash, KeyHasher};
-use crate::plan::{Geometry, Growth};
+use crate::plan::{Geometry, Growth, next_number};
 
 /// The number of keys that a link can take until its share of the rate is used up.
 pub(crate) fn room(link: &Filter) -> u64 {
@@ -168,6 +168,8 @@ impl Chain {
         }
         let last = *newest.geometry();
         let number = u32::try_from(self.links.len()).map_err(|_| Full)?;
+        let taken: f64 = self.links.iter().map(|link| link.geometry().rate()).sum();
+        let number = next_number(number, taken / self.geometry.rate()).ok_or(Full)?;
         for doublings in 1.. {
             let next = self.growth.next_link(&self.geometry, &last, number, doublings).map_err(|_| Full)?;
             if next.keys() >= keys {
