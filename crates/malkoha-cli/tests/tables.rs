@@ -181,7 +181,7 @@ fn a_byte_order_mark_is_no_part_of_the_first_field() {
             assert_eq!(both, format!("ape,0\n{first},3\n{first},1\nelk,2\n"));
         }
     }
-    scene.write("wide.csv", b"\xFF\xFEo\0w\0l\0,\01\0\n\0");
+    scene.write("wide.csv", b"\xFF\xFEo\0w\0l\0,\x001\0\n\0");
     let ran = scene.run("query --column 1 f.malkoha wide.csv");
     assert!(ran.err.contains("wide.csv looks like UTF-16"), "{ran}");
 }
