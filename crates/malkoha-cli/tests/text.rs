@@ -237,7 +237,14 @@ fn a_filter_of_other_keys_is_refused() {
             .fails(&["holds n-grams of 2 words with --normalize case", "give the options it was made with"]);
     }
     let same = "dedup --jsonl text --ngram 2 --normalize case --filter f.malkoha";
-    for option in ["--keys 10", "--rate 0.5", "--kind windowed:2", "--memory 1k"] {
+    for option in [
+        "--keys 10",
+        "--rate 0.5",
+        "--kind windowed:2",
+        "--memory 1k",
+        "--rate 0.5 --read-only",
+        "--kind bloom --read-only",
+    ] {
         let what = format!("was planned otherwise; leave out {}", option.split(' ').next().unwrap());
         scene.run_with(&format!("{same} {option}"), &input).fails(&[&what]);
     }

@@ -99,17 +99,13 @@ impl Memory {
             if is_standard_input(path) && input::or_standard_input(&args.inputs).contains(path) {
                 bail!("standard input cannot be both the filter and the texts; give a file for one of them");
             }
-            return Ok(memory(check(filter_file::open(path)?, path, keys)?, None));
+            return Ok(memory(existing(args, path, keys)?, None));
         }
         filter_file::check_is_file(path)?;
         if path.exists() {
             let place = Place::of(path)?;
             let lock = place.lock()?;
-            let filter = check(filter_file::open(path)?, path, keys)?;
-            if let Some(option) = contradicted(args, &filter) {
-                let path = path.display();
-                bail!("{path} exists and was planned otherwise; leave out {option}, or give another file");
-            }
+            let filter = existing(args, path, keys)?;
             return Ok(memory(filter, Some(Home { place, path: path.clone(), lock, is_new: false })));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -148,6 +144,16 @@ impl Memory {
         }
         place.save(&self.filter, lock)
     }
+}
+
+/// Opens a filter, and refuses one that does not fit the options.
+fn existing(args: &DedupArgs, path: &Path, keys: Keys) -> Result<Filter> {
+    let filter = check(filter_file::open(path)?, path, keys)?;
+    if let Some(option) = contradicted(args, &filter) {
+        let path = filter_file::name(path);
+        bail!("{path} exists and was planned otherwise; leave out {option}, or give another file");
+    }
+    Ok(filter)
 }
 
 /// Returns the first option that does not fit a filter that is already there. The same command can be given
