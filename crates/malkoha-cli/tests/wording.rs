@@ -79,6 +79,9 @@ fn merging_speaks_of_options() {
         );
         ran.fails(&words);
     }
+    scene.run_with("build -n 100 --copies -o copies.malkoha", "owl\n".repeat(20)).ok();
+    let ran = scene.run("merge --copies -o m.malkoha copies.malkoha copies.malkoha");
+    ran.fails(&["together they hold 40 keys, of which", "too many copies"]);
 }
 
 #[test]

@@ -88,6 +88,13 @@ fn in_words(error: Error, one: (&Filter, &Path), other: (&Filter, &Path)) -> any
         Error::Geometries { what } => {
             anyhow!("the filters differ in {what}; build all of them with the same --kind, --rate and --keys")
         }
+        Error::MergeFull { copies, room, left_over } if copies <= room => {
+            let (copies, left_over) = (grouped(copies), grouped(left_over));
+            anyhow!(
+                "together they hold {copies} keys, of which {left_over} found no place: a key may have too many \
+                 copies; build all with --kind elastic, or without --copies"
+            )
+        }
         Error::MergeFull { copies, room, .. } => {
             let (copies, room) = (grouped(copies), grouped(room));
             anyhow!(
