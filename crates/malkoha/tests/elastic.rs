@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::common::{in_parallel, scale};
 use malkoha::testing::{Model, Stream, exercise};
-use malkoha::{Error, Filter, Inserted, KeyHash, Kind, Offsets, Spec};
+use malkoha::{Error, Filter, Full, Inserted, KeyHash, Kind, Offsets, Spec};
 
 /// The number of keys found that were never stored. (They are random: hashes of consecutive numbers are not
 /// independent, so that the number found would vary more than that of independent lookups.)
@@ -301,6 +301,27 @@ fn merges_keep_copies_and_leave_out_what_is_known_if_asked() {
     assert!(matches!(day.merge(&spec.values(3).build().unwrap()), Err(Error::Geometries { .. })));
     assert!(matches!(day.merge(&Spec::new(100, 0.01).build().unwrap()), Err(Error::Growing { .. })));
     assert!(day == before);
+}
+
+/// Merging a filter with itself doubles its copies, so few merges lead to the most that are counted.
+#[test]
+fn copies_beyond_the_most_that_are_counted_are_refused() {
+    let mut filter = Spec::rate(0.01).build().unwrap();
+    filter.insert("egg").unwrap();
+    while filter.merge(&filter.clone()).is_ok() {}
+    assert_eq!(filter.len(), 1 << 62);
+    let full = filter.clone();
+    let keys: Vec<u64> = (0..5000).collect();
+    assert_eq!(filter.insert("egg"), Err(Full));
+    assert_eq!(filter.insert_unique("owl"), Err(Full));
+    assert_eq!(filter.insert_slice(&keys).map_err(|refused| refused.first()), Err(0));
+    assert_eq!((filter.extend(&keys, 2), filter.extend_unique(&keys, 2)), (Err(Full), Err(Full)));
+    let one = Spec::rate(0.01).build_from(&keys[..1]).unwrap();
+    assert!(matches!(filter.merge(&one), Err(Error::MergeFull { room: 0, left_over: 1, .. })));
+    assert!(filter == full && Filter::from_bytes(&filter.to_bytes().unwrap()).unwrap() == full);
+    assert_eq!(filter.remove("egg"), Ok(true));
+    assert_eq!(filter.insert("owl"), Ok(()));
+    assert!(filter.contains("egg") && filter.contains("owl"));
 }
 
 /// A multimap as the model: every value of every key.

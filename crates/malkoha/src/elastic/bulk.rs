@@ -13,7 +13,7 @@ use core::convert::Infallible;
 use std::collections::HashMap;
 
 use crate::bits::cpu::{Cpu, Vectors, Work};
-use crate::engine::{Again, Copied, Counters, CuckooEngine, Many, for_each_ahead, threads};
+use crate::engine::{Again, Copied, Counters, CuckooEngine, MOST_COPIES, Many, for_each_ahead, threads};
 use crate::error::Full;
 use crate::key::KeyHash;
 
@@ -285,9 +285,12 @@ impl Elastic {
         done
     }
 
-    /// Sorts the keys of the round after the first `done` keys, if they are many.
+    /// Sorts the keys of the round after the first `done` keys, if they are many, but not more than can be counted.
     fn next_round(&mut self, keys: &Many, done: usize, threads: usize) -> Option<Lists> {
         let all = self.len.saturating_add(keys.len() as u64);
+        if all > MOST_COPIES {
+            return None;
+        }
         let round = usize::try_from(all / ROUNDS).unwrap_or(usize::MAX).max(LEAST_ROUND);
         let keys = keys.part(done..keys.len().min(done.saturating_add(round)));
         if keys.len() < FEW {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::bits::Words;
 use crate::bits::chosen::Chosen;
 use crate::bits::cpu::Cpu;
-use crate::engine::Counters;
+use crate::engine::{Counters, MOST_COPIES};
 use crate::error::{Error, Full};
 use crate::key::KeyHash;
 
@@ -315,9 +315,13 @@ impl Elastic {
         Ok(Self { directory, regions, ..*self })
     }
 
-    /// Stores one copy of a key. If the system has no memory, nothing changes.
+    /// Stores one copy of a key. If the system has no memory, or there are as many copies as are counted, nothing
+    /// changes.
     #[inline]
     pub(super) fn store(&mut self, hash: KeyHash, value: u16) -> Result<(), Full> {
+        if self.len >= MOST_COPIES {
+            return Err(self.refused());
+        }
         let at = self.region_of(hash);
         match self.cpu.run(PutKey(&mut self.regions[at], hash, value)) {
             Some(0) => {}
@@ -326,6 +330,13 @@ impl Elastic {
         }
         self.len += 1;
         Ok(())
+    }
+
+    /// Counts a refusal.
+    #[cold]
+    fn refused(&mut self) -> Full {
+        self.counters.failures += 1;
+        Full
     }
 
     /// Stores one copy of a key whose region is full, or for which no walk finds room.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::engine::MOST_COPIES;
 use crate::error::Full;
 
 use super::entry::{Entry, cut};
@@ -34,7 +35,8 @@ impl Overflow {
         self.0.as_ref().map_or(0, |all| all.len)
     }
 
-    /// Adds copies of an entry; returns whether its interval is new. If the system has no memory, nothing changes.
+    /// Adds copies of an entry, of which no more than [`MOST_COPIES`] are counted; returns whether its interval is new. If
+    /// the system has no memory, nothing changes.
     pub(super) fn put(&mut self, entry: Entry, copies: u64) -> Result<bool, Full> {
         if let Some(all) = &mut self.0 {
             return all.put(entry, copies);
@@ -125,7 +127,8 @@ impl Intervals {
         let stored = self.copies.entry((entry.place, entry.tag)).or_default();
         let is_new = stored.is_empty();
         match stored.binary_search_by_key(&entry.value, |(value, _)| *value) {
-            Ok(at) => stored[at].1 = stored[at].1.saturating_add(copies),
+            // Files can claim fewer copies than there are entries, so the length does not limit them.
+            Ok(at) => stored[at].1 = stored[at].1.saturating_add(copies).min(MOST_COPIES),
             Err(at) => {
                 if stored.try_reserve(1).is_err() {
                     if is_new {

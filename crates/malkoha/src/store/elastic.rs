@@ -470,5 +470,8 @@ mod tests {
             filter.insert_value(&key, 1).unwrap();
         }
         assert!(filter.contains("owl") && (0..50_000u64).all(|key| filter.contains(&key)));
+        let other = filter.clone();
+        filter.merge(&other).unwrap();
+        assert!(Filter::from_bytes(&filter.to_bytes().unwrap()).unwrap() == filter, "it can be read again");
     }
 }
