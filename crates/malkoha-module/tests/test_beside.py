@@ -468,6 +468,96 @@ def test_a_replica_that_loses_its_master_meanwhile(followed, promoted):
     assert call("MK.COUNT", "d", 5) == copy("MK.COUNT", "d", 5) == [1], "once"
 
 
+def lose_link(call, copy):
+    """Ends the link between a replica and its master, and waits until the replica has gone on where it was."""
+    assert copy("CLIENT", "KILL", "TYPE", "master") == 1
+    assert call("SET", "x", "y") == "OK"
+    deadline = time.monotonic() + 60
+    while copy("GET", "x") != b"y":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    in_step(call, copy)
+    assert b"sync_full:1" in call("INFO", "stats") and b"sync_partial_ok:1" in call("INFO", "stats")
+
+
+def test_what_has_waited_is_not_done_twice(start):
+    """The server counts a command for which the link has waited only with the next one, and is sent it once more if the
+    link is lost before that."""
+    silent = ["--repl-ping-replica-period", "3600", "--repl-diskless-sync-delay", "0"]
+    master, replica = start(*silent), start(*silent, "--appendonly", "yes")
+    call = master.client()
+    fill(call)
+    copy = follow(master, replica)
+    call("MK.BESIDE", 0), copy("MK.BESIDE", 0)
+    # A script does it in place, and a replica beside: no other command follows.
+    for command in ("'MK.MERGE', 'd', 'a', 'b'", "'CF.COMPACT', 'd'", "'MK.MERGE', 'e', 'd', 'b'"):
+        assert call("EVAL", f"return redis.call({command})", 0) == "OK"
+    while copy("EXISTS", "e") == 0:
+        time.sleep(0.01)
+    lose_link(call, copy)
+    assert [client("MK.COUNT", "e", 5, 105, 205) for client in (call, copy)] == [[1, 2, 1]] * 2
+    for name in "abde":
+        assert copy("DUMP", name) == call("DUMP", name), name
+    assert call("MK.MERGE", "d", "a") == "OK"
+    in_step(call, copy)
+    assert copy("DUMP", "d") == call("DUMP", "d"), "what follows is done"
+    replica.stop()
+    replica.options += ["--replicaof", "no one"]
+    assert replica.start().client()("DUMP", "d") == call("DUMP", "d"), "from its own append-only file"
+
+
+def test_removals_that_have_waited_are_not_done_twice(start):
+    """An item that was stored twice, and removed once while a replica was writing its filter down, is found there."""
+    silent = ["--repl-ping-replica-period", "3600", "--repl-diskless-sync-delay", "0"]
+    master, replica = start(*silent), start(*silent)
+    call = master.client()
+    fill(call)
+    copy = follow(master, replica)
+    if not links_wait(copy):
+        pytest.skip("this server lets no module block the link to its master")
+    assert call("MK.ADD", "a", 5) == [1]
+    in_step(call, copy)
+    client = replica.client()
+    copy("MK.BESIDE", 20_000)
+    client.send("MK.EXPORT", "a", 0)
+    until_waiting(copy)
+    assert call("MK.DEL", "a", 5) == [1]
+    until_waiting(copy, 2)
+    release(copy)
+    client.read()
+    while copy("MK.COUNT", "a", 5) != [1]:
+        time.sleep(0.01)
+    lose_link(call, copy)
+    assert [other("MK.COUNT", "a", 5) for other in (call, copy)] == [[1]] * 2
+    assert copy("DUMP", "a") == call("DUMP", "a")
+
+
+def test_a_promoted_replica_leaves_nothing_out(start):
+    """It is not sent once more what it has not counted, also if it becomes a replica of its own replica."""
+    silent = ["--repl-ping-replica-period", "3600", "--repl-diskless-sync-delay", "0"]
+    master, replica, third = start(*silent), start(*silent), start(*silent)
+    call = master.client()
+    fill(call)
+    copy = follow(master, replica)
+    copy_of_copy = follow(replica, third)
+    copy("MK.BESIDE", 0)
+    assert call("EVAL", "return redis.call('MK.MERGE', 'd', 'a', 'b')", 0) == "OK"
+    while found(copy, "d", 0, 300) < 300:
+        time.sleep(0.01)
+    assert copy("REPLICAOF", "NO", "ONE") == "OK" and copy("CF.ADD", "c", "x") == 1
+    while copy_of_copy("CF.EXISTS", "c", "x") == 0:
+        time.sleep(0.05)
+    in_step(copy, copy_of_copy)
+    assert copy_of_copy("REPLICAOF", "NO", "ONE") == "OK"
+    assert copy("REPLICAOF", "127.0.0.1", third.port) == "OK"
+    while b"master_link_status:up" not in copy("INFO", "replication"):
+        time.sleep(0.05)
+    for item in "yz":
+        assert copy_of_copy("CF.ADD", "c", item) == 1
+    in_step(copy_of_copy, copy)
+    assert copy("CF.MEXISTS", "c", *"xyz") == [1, 1, 1]
+
+
 def test_a_server_that_becomes_a_replica(start):
     master, server = start(), start()
     call = server.client()

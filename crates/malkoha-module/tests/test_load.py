@@ -79,6 +79,16 @@ def test_a_second_copy_is_refused(start, tmp_path):
     assert families(call) == ["BF", "CF", "MK"] and call("CF.ADD", "f", "x") == 1
 
 
+def test_a_server_goes_on_without_what_it_could_not_load(start):
+    server = start("--enable-module-command", "yes", load=False)
+    call = server.client()
+    for arguments in (["only", "xx"], ["cf-bucket-size", "0"]):
+        assert call("MODULE", "LOAD", MODULE, *arguments).startswith("ERR Error loading the extension")
+        assert call("DEBUG", "RELOAD") == "OK", "events of the server find nobody"
+    assert call("MODULE", "LOAD", MODULE) == "OK" and call("CF.ADD", "f", "x") == 1
+    assert call("DEBUG", "RELOAD") == "OK" and call("CF.EXISTS", "f", "x") == 1
+
+
 @pytest.mark.parametrize("taken, arguments, reason", [
     ("CF.ADD", [], "the command CF.ADD exists already; load with `only`"),
     ("CF.ADD", ["only", "bf", "only", "mk"], None),

@@ -57,6 +57,8 @@ pub type SetText =
 pub type FreeData = unsafe extern "C" fn(*mut RawContext, *mut c_void);
 /// What the server calls when a blocked client is gone.
 pub type DisconnectFn = unsafe extern "C" fn(*mut RawContext, *mut RawBlocked);
+/// What the server calls when something has happened.
+pub type EventFn = unsafe extern "C" fn(*mut RawContext, RawEvent, u64, *mut c_void);
 /// Applies several settings at once; unused.
 pub type ApplyFn = unsafe extern "C" fn(*mut RawContext, *mut c_void, *mut *mut RawString) -> c_int;
 
@@ -97,6 +99,29 @@ pub mod flags {
     pub const DENY_BLOCKING: c_int = 1 << 21;
     /// The client speaks RESP3.
     pub const RESP3: c_int = 1 << 22;
+}
+
+/// A kind of events of the server.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawEvent {
+    id: u64,
+    version: u64,
+}
+
+/// Events of the server.
+pub mod events {
+    use super::RawEvent;
+    /// It has become a master, or has got one.
+    pub const ROLE_CHANGED: RawEvent = RawEvent { id: 0, version: 1 };
+    /// It has become a master.
+    pub const NOW_MASTER: u64 = 0;
+    /// It begins to load data, or ends.
+    pub const LOADING: RawEvent = RawEvent { id: 3, version: 1 };
+    /// The link to the master has begun or ended.
+    pub const MASTER_LINK_CHANGE: RawEvent = RawEvent { id: 7, version: 1 };
+    /// It has ended.
+    pub const LINK_DOWN: u64 = 1;
 }
 
 /// The time to live of a key that has none.
@@ -419,6 +444,7 @@ api! {
     get_command_keys = c"RedisModule_GetCommandKeys":
         fn(Context, *mut *mut RawString, c_int, *mut c_int) -> *mut c_int;
     get_expire = c"RedisModule_GetExpire": fn(*mut RawKey) -> c_longlong;
+    subscribe_to_server_event = c"RedisModule_SubscribeToServerEvent": fn(Context, RawEvent, EventFn) -> c_int;
     unblock_client = c"RedisModule_UnblockClient": fn(*mut RawBlocked, *mut c_void) -> c_int;
     get_thread_safe_context = c"RedisModule_GetThreadSafeContext": fn(*mut RawBlocked) -> Context;
     free_thread_safe_context = c"RedisModule_FreeThreadSafeContext": fn(Context);

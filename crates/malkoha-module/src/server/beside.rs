@@ -39,6 +39,7 @@ use super::arguments::Arguments;
 use super::call::{self, Call, Command};
 use super::key::Key;
 use super::loans::Loan;
+use super::received;
 use super::reply::Refusal;
 use super::types::Value;
 use crate::metrics;
@@ -238,6 +239,10 @@ unsafe fn run(api: &'static Api, context: *mut RawContext, waiting: &Waiting) ->
     }));
     // SAFETY: the context is valid.
     unsafe { call::answer(api, context, outcome) };
+    if waiting.flags & api::flags::REPLICATED != 0 {
+        // SAFETY: the context is valid, and this thread has the lock.
+        unsafe { received::note(api, context) };
+    }
     for string in &waiting.strings {
         // SAFETY: held by `defer`, and not used any more.
         unsafe { (api.free_string)(ptr::null_mut(), string.as_ptr()) };

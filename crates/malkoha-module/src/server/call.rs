@@ -13,7 +13,7 @@ use super::arguments::Arguments;
 use super::beside::Link;
 use super::key::{Key, KeyMut, Open};
 use super::reply::{self, Refusal, Reply};
-use super::{beside, loans};
+use super::{beside, loans, received};
 
 /// What a command does: from a call and its arguments to an answer.
 pub type Command = fn(&mut Call, Arguments<'_>) -> Result<Reply, Refusal>;
@@ -67,6 +67,12 @@ pub unsafe fn enter(
     // SAFETY: the server passes that many strings, which are valid during the call.
     let arguments = unsafe { Arguments::new(strings, count) };
     let mut call = Call::new(api, context, Place::Server);
+    if received::any_repeated() && call.flags() & api::flags::REPLICATED != 0 {
+        received::leave_out();
+        // SAFETY: the context is that of this call.
+        unsafe { answer(api, context, Ok(Ok(Reply::Ok))) };
+        return api::OK;
+    }
     let mut outcome = catch_unwind(AssertUnwindSafe(|| command(&mut call, arguments)));
     if let Ok(Err(Refusal::Wait(key))) = outcome {
         // SAFETY: the context is that of this call, and only commands that can wait say so.

@@ -12,6 +12,7 @@ use super::api::{
 use super::arguments::Arguments;
 use super::call;
 use super::docs::{self, RawArguments};
+use super::received;
 use super::settings::{NumberSetting, RateSetting};
 use super::types::{self, Value};
 
@@ -106,7 +107,11 @@ pub unsafe fn on_load(
         unsafe { (api.set_module_options)(context, options) };
         // SAFETY: the server passes that many strings, valid during this call.
         let arguments = unsafe { Arguments::new(strings, count) };
-        load(&Loading { api, context, arguments })
+        load(&Loading { api, context, arguments })?;
+        // Last of all: a server that does not keep the module would call what is not there any more.
+        // SAFETY: the context is valid.
+        unsafe { received::subscribe(api, context) };
+        Ok(())
     });
     match outcome {
         Ok(Ok(())) => api::OK,
