@@ -27,6 +27,9 @@ pub(super) fn tell_time(key: &mut KeyMut<'_>, arguments: &Arguments<'_>) {
     }
     let now = key.call().milliseconds() / 1000;
     let advanced = key.value_mut().is_some_and(|filter: &mut EngineValue| filter.advance(now));
+    if advanced {
+        key.call().signal(arguments, KEY);
+    }
     if advanced && has_advance {
         key.call().replicate_as(c"MK.ADVANCE", &[arguments.get(KEY), now.to_string().as_bytes()]);
     }

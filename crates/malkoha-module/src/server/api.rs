@@ -135,6 +135,8 @@ pub mod options {
     use core::ffi::c_int;
     /// It looks at errors of streams itself.
     pub const HANDLE_IO_ERRORS: c_int = 1;
+    /// It says itself which keys it has changed: not all that it has opened for changes.
+    pub const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
     /// Slots may be moved as a whole while commands go on; for Valkey, which refuses to with modules that do not say
     /// so.
     pub const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
@@ -420,6 +422,7 @@ api! {
     module_type_get_type = c"RedisModule_ModuleTypeGetType": fn(*mut RawKey) -> *mut RawType;
     module_type_get_value = c"RedisModule_ModuleTypeGetValue": fn(*mut RawKey) -> *mut c_void;
     notify_keyspace_event = c"RedisModule_NotifyKeyspaceEvent": fn(Context, c_int, Text, *mut RawString) -> c_int;
+    signal_modified_key = c"RedisModule_SignalModifiedKey": fn(Context, *mut RawString) -> c_int;
     save_unsigned = c"RedisModule_SaveUnsigned": fn(*mut RawIo, u64);
     load_unsigned = c"RedisModule_LoadUnsigned": fn(*mut RawIo) -> u64;
     save_double = c"RedisModule_SaveDouble": fn(*mut RawIo, f64);

@@ -336,8 +336,15 @@ impl Call {
         unsafe { (self.api.replicate)(self.context, command, format, strings.as_ptr(), strings.len()) };
     }
 
-    /// Tells subscribers that a key has changed.
+    /// Tells clients that watch or cache a key that it has changed.
+    pub fn signal(&self, arguments: &Arguments<'_>, index: usize) {
+        // SAFETY: the context and the name belong to the call in progress.
+        unsafe { (self.api.signal_modified_key)(self.context, arguments.string(index)) };
+    }
+
+    /// Tells them, and subscribers, that a key has changed.
     pub fn notify(&self, event: &CStr, arguments: &Arguments<'_>, index: usize) {
+        self.signal(arguments, index);
         let key = arguments.string(index);
         // SAFETY: the context and the name belong to the call in progress, and the event ends in zero.
         unsafe { (self.api.notify_keyspace_event)(self.context, api::NOTIFY_GENERIC, event.as_ptr(), key) };

@@ -99,7 +99,7 @@ pub unsafe fn on_load(
         }
         // SAFETY: the context is valid and the name ends in zero.
         unsafe { (api.set_module_attribs)(context, NAME.as_ptr(), VERSION, api::API_VERSION) };
-        let mut options = api::options::HANDLE_IO_ERRORS;
+        let mut options = api::options::HANDLE_IO_ERRORS | api::options::NO_IMPLICIT_SIGNAL_MODIFIED;
         if api.valkey_get_server_version.is_some() {
             options |= api::options::HANDLE_ATOMIC_SLOT_MIGRATION;
         }

@@ -27,6 +27,7 @@ pub(super) fn advance(call: &mut Call, arguments: Arguments<'_>) -> Result<Reply
     drop(key);
     if advanced {
         call.replicate();
+        call.signal(&arguments, KEY);
     }
     Ok(Reply::Ok)
 }
