@@ -25,6 +25,23 @@ fn files_that_are_not_there() {
 }
 
 #[test]
+fn compressed_files_that_end_in_their_first_bytes_are_no_text() {
+    let scene = Scene::new("cut-magic");
+    scene.run_with("build -q -o f.malkoha --keys 10", "owl\n").ok();
+    let cut: [(&[u8], &str); 3] =
+        [(&[0x1F, 0x8B], "gzip"), (b"\xFD7zXZ", "xz"), (&[0x28, 0xB5, 0x2F], "zstd")];
+    for (bytes, form) in cut {
+        scene.write("cut", bytes);
+        for command in ["build -o g.malkoha", "add f.malkoha", "query f.malkoha", "dedup"] {
+            scene.run(&format!("{command} cut")).fails(&["cannot open cut", form, "ends too early"]);
+        }
+    }
+    for text in ["B", "BZh", "(", "P*M"] {
+        assert_eq!(scene.run_with("dedup -q", text).ok(), format!("{text}\n"));
+    }
+}
+
+#[test]
 fn damaged_filters_are_refused_by_every_command() {
     let scene = Scene::new("damaged");
     scene.write("keys.txt", lines("key", 0..1000));

@@ -22,6 +22,12 @@ pub(super) fn decoded(mut raw: Box<dyn Read + Send>) -> io::Result<Box<dyn Read 
     let mut magic = Vec::new();
     // Byte by byte: the first line from a terminal or a pipe may be shorter than this, and the next far away.
     while Form::may_begin(&magic) && raw.by_ref().take(1).read_to_end(&mut magic)? > 0 {}
+    if let Some(form) = Form::cut_off(&magic) {
+        return Err(io::Error::other(format!(
+            "the {} data ends too early; is the file complete?",
+            form.name()
+        )));
+    }
     let form = Form::of(&magic);
     let raw = Cursor::new(magic).chain(raw);
     let buffered = |raw| BufReader::with_capacity(1 << 16, raw);
@@ -111,6 +117,19 @@ impl Form {
             [b'B'] | [b'B', b'Z'] | [b'B', b'Z', b'h'] | [b'B', b'Z', b'h', b'1'..=b'9'] => true,
             [0x50..=0x5F, rest @ ..] => rest.len() < 3 && [0x2A, 0x4D, 0x18].starts_with(rest),
             _ => false,
+        }
+    }
+
+    /// Returns the form of an input that ended after these bytes, if they are the beginning of something compressed,
+    /// and of no text.
+    fn cut_off(whole: &[u8]) -> Option<Self> {
+        if whole.len() < 2 || !Self::may_begin(whole) || std::str::from_utf8(whole).is_ok() {
+            return None;
+        }
+        match whole {
+            [0x1F, ..] => Some(Self::Gzip),
+            [0xFD, ..] => Some(Self::Xz),
+            _ => Some(Self::Zstd),
         }
     }
 
@@ -207,6 +226,19 @@ mod tests {
         }
         for text in ["o", "BZo", "BZhe", "P\n", "(\n", "B\n"] {
             assert!(!Form::may_begin(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_end_inside_of_what_tells_formats_apart_is_an_error() {
+        let cut: [&[u8]; 4] = [&[0x1F, 0x8B], b"\xFD7", b"\xFD7zXZ", &[0x28, 0xB5, 0x2F]];
+        for bytes in cut {
+            let read = decoded(Box::new(Cursor::new(bytes.to_owned())));
+            let error = read.err().expect("it is no text").to_string();
+            assert!(error.ends_with("data ends too early; is the file complete?"), "{bytes:x?}: {error}");
+        }
+        for text in ["B", "BZ", "BZh", "BZh9", "(", "P", "P*M", "\x1F"] {
+            assert_eq!(Form::cut_off(text.as_bytes()), None, "{text}");
         }
     }
 
