@@ -42,6 +42,16 @@ fn compressed_files_that_end_in_their_first_bytes_are_no_text() {
 }
 
 #[test]
+fn info_of_one_damaged_file_prints_no_list() {
+    let scene = Scene::new("info-damaged");
+    scene.write("damaged", "no filter");
+    let ran = scene.run("info --json damaged");
+    assert_eq!(ran.out, "");
+    ran.fails(&["cannot use damaged as a filter"]);
+    assert_eq!(scene.run("info --json damaged damaged").out, "[]\n");
+}
+
+#[test]
 fn damaged_filters_are_refused_by_every_command() {
     let scene = Scene::new("damaged");
     scene.write("keys.txt", lines("key", 0..1000));

@@ -46,6 +46,8 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Outcome> {
     if args.json {
         match objects.as_slice() {
             [only] if args.filters.len() == 1 => out.line(format_args!("{only:#}"))?,
+            // Where an object is expected, no list comes.
+            [] if args.filters.len() == 1 => {}
             _ => out.line(format_args!("{:#}", Value::Array(objects)))?,
         }
     }
