@@ -135,6 +135,8 @@ fn too_little_memory_is_not_recommended() {
     let scene = Scene::new("plan-little");
     scene.run("plan --memory 100 --keys 1M").fails(&["too little", "give at least 181 kB"]);
     scene.run("plan --memory 100 --keys 1M --needs delete").fails(&["too little", "give at least"]);
+    let useless = ["at a rate of 0.999999, most answers would be wrong", "at most 0.5"];
+    scene.run("plan --rate 0.999999 --memory 1000").fails(&useless);
     for other in ["--keys 1", "--rate 0.1"] {
         scene.run(&format!("plan --memory 1 {other}")).fails(&["1 byte is not enough; give at least"]);
     }

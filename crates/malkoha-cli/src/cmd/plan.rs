@@ -284,6 +284,9 @@ fn brief_rate(rate: f64) -> String {
 
 /// Says how much more memory a filter would need to be of use.
 fn too_little(args: &PlanArgs) -> String {
+    if let Some(rate) = args.rate.filter(|rate| *rate > USELESS) {
+        return format!("at a rate of {rate}, most answers would be wrong; give a rate of at most {USELESS}");
+    }
     let memory = short_bytes(args.memory.unwrap_or(0));
     let keys = args.keys.unwrap_or(1);
     let enough = Spec::new(keys, USELESS).recommend(&args.needs);

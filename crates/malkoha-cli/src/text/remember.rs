@@ -13,7 +13,7 @@ use crate::filter_file;
 use crate::input::{self, is_standard_input};
 use crate::lock::Lock;
 use crate::target::Place;
-use crate::units::grouped;
+use crate::units::counted;
 
 /// The rate of false positives, unless another is given: of whole units, each of which is a loss, and of
 /// n-grams, of which one alone decides nothing.
@@ -126,8 +126,8 @@ impl Memory {
         let planned = self.planned.unwrap_or_else(|| self.filter.geometry().keys());
         self.filter.extend_unique(keys, threads).map(drop).with_context(|| {
             format!(
-                "the filter is full: it was planned for {} keys; give more with --keys, or leave it out",
-                grouped(planned)
+                "the filter is full: it was planned for {}; give more with --keys, or leave it out",
+                counted(planned, "key")
             )
         })
     }
