@@ -465,6 +465,11 @@ fn empty_inputs_have_empty_outputs() {
     let report = scene.run_with("reads --json -v f.malkoha -o out.fq", short).ok();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!((&report["records_without_words"], &report["words"]), (&3.into(), &0.into()));
+    // Of pairs both records count, if there is a word in neither.
+    let pairs = format!("{short}@d\nACGTTGCAACCGGTATATCGGCTAA\n+\nIIIIIIIIIIIIIIIIIIIIIIIII\n");
+    let report = scene.run_with("reads --json -v --interleaved f.malkoha -o out.fq", pairs).ok();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["records_read"], &report["records_without_words"]), (&4.into(), &2.into()));
 }
 
 #[test]

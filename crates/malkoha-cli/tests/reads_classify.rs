@@ -108,7 +108,7 @@ fn reads_are_put_into_the_classes_that_sets_say() {
                 let report: serde_json::Value = serde_json::from_str(&report).unwrap();
                 let is_wordless =
                     |unit: &&[Read]| unit.iter().all(|read| words(&read.sequence, K).is_empty());
-                let wordless = reads.chunks(paired).filter(is_wordless).count();
+                let wordless = paired * reads.chunks(paired).filter(is_wordless).count();
                 assert_eq!(report["records_without_words"], wordless);
                 let several = if names.len() > 2 { "several" } else { "both" };
                 for class in names.iter().copied().chain([several, "neither", "ambiguous"]) {

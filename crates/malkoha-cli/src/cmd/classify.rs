@@ -37,9 +37,9 @@ pub(crate) fn run(args: &ClassifyArgs) -> Result<Outcome> {
         reads.classes.clear();
         reads.classes.resize(names.len(), 0);
         let (mut counts, mut of_units) = (Counts::new(labels.len()), Vec::with_capacity(reads.units.len()));
-        let mut wordless = 0;
+        let (mut wordless, of_unit) = (0, if job.pairing == Pairing::Single { 1 } else { 2 });
         reads.each_labels(block, &job.filter, job.rule, |sets| {
-            wordless += u64::from(sets.is_empty());
+            wordless += if sets.is_empty() { of_unit } else { 0 };
             counts.clear();
             for set in sets {
                 counts.add(*set);

@@ -12,7 +12,7 @@ use crate::reads::asking::{Answer, Question};
 use crate::reads::block::Tally;
 use crate::reads::outputs::Outputs;
 use crate::reads::threshold::Chances;
-use crate::reads::{Job, ReadBlock};
+use crate::reads::{Job, Pairing, ReadBlock};
 use crate::report::Audience;
 use crate::units::{grouped, short_count};
 
@@ -36,7 +36,9 @@ pub(crate) fn run(args: &ReadsArgs) -> Result<Outcome> {
         for at in 0..reads.units.len() {
             let (unit, Answer { words, found, matches }) = (reads.units[at], reads.answers[at]);
             reads.tally.words_found += found;
-            reads.tally.wordless += u64::from(words == 0);
+            if words == 0 {
+                reads.tally.wordless += if job.pairing == Pairing::Single { 1 } else { 2 };
+            }
             reads.tally.by_chance += chances.of(words);
             if matches != args.invert {
                 reads.keep(unit);
@@ -79,7 +81,7 @@ pub(crate) fn run(args: &ReadsArgs) -> Result<Outcome> {
         .data("expected_by_chance", tally.by_chance);
     if tally.by_chance >= 0.5 {
         let expected = short_count(tally.by_chance.ceil());
-        let units = if job.pairing == crate::reads::Pairing::Single { "records" } else { "pairs" };
+        let units = if job.pairing == Pairing::Single { "records" } else { "pairs" };
         report
             .fact("chance", format_args!("at most about {expected} {units} match by false positives alone"));
     }

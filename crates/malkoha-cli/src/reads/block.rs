@@ -22,7 +22,7 @@ pub(crate) struct Tally {
     pub(crate) letters_kept: u64,
     pub(crate) words: u64,
     pub(crate) words_found: u64,
-    /// Records without a word.
+    /// Records without a word: of pairs, those that have none in both.
     pub(crate) wordless: u64,
     /// How many records would match if the filter held none of their words.
     pub(crate) by_chance: f64,
