@@ -1,5 +1,6 @@
 //! Files that are written: compressed as their names say, and complete or not there at all.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ pub(crate) enum Packing {
 impl Packing {
     /// Returns how a file with this name is compressed.
     pub(crate) fn of(name: &Path) -> Self {
-        match name.extension().and_then(|end| end.to_str()) {
+        let end = name.extension().map(OsStr::to_ascii_lowercase);
+        match end.as_ref().and_then(|end| end.to_str()) {
             Some("gz") => Self::Gzip,
             Some("zst") => Self::Zstd,
             Some("bz2") => Self::Bzip2,
@@ -114,5 +116,6 @@ mod tests {
         assert_eq!(packing("a.gz/b.jsonl.zst"), Packing::Zstd);
         let all = ["x.gz", "x.bz2", "x.xz", "gz"].map(packing);
         assert_eq!(all, [Packing::Gzip, Packing::Bzip2, Packing::Xz, Packing::Plain]);
+        assert_eq!(["x.fq.GZ", "x.Zst"].map(packing), [Packing::Gzip, Packing::Zstd]);
     }
 }

@@ -14,6 +14,7 @@ mod hostile;
 mod interrupts;
 mod key_formats;
 mod notes;
+mod outputs;
 mod plan_and_demo;
 mod readme;
 mod reads;

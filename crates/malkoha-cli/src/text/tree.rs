@@ -74,9 +74,10 @@ fn walk(folder: &Path, below: &Path, leaves: &mut Vec<Leaf>) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a file with this name has JSON lines.
+/// Returns whether a file with this name has JSON lines. Capitals are taken as small letters.
 fn has_lines(name: &[u8]) -> bool {
-    let inner = COMPRESSED.iter().find_map(|end| name.strip_suffix(end.as_bytes())).unwrap_or(name);
+    let name = name.to_ascii_lowercase();
+    let inner = COMPRESSED.iter().find_map(|end| name.strip_suffix(end.as_bytes())).unwrap_or(&name);
     NAMES.iter().any(|end| inner.ends_with(end.as_bytes()))
 }
 
@@ -124,9 +125,17 @@ mod tests {
 
     #[test]
     fn files_with_lines_are_known_by_their_names() {
-        for name in
-            ["a.jsonl", "a.json", "a.ndjson", "b.jsonl.gz", "b.json.zst", "b.ndjson.xz", "a.jsonl.bz2"]
-        {
+        for name in [
+            "a.jsonl",
+            "a.json",
+            "a.ndjson",
+            "b.jsonl.gz",
+            "b.json.zst",
+            "b.ndjson.xz",
+            "a.jsonl.bz2",
+            "A.JSONL",
+            "a.jsonl.GZ",
+        ] {
             assert!(has_lines(name.as_bytes()), "{name}");
         }
         for name in ["a.txt", "jsonl", "a.jsonl.txt", "a.gz", "a.jsonl.gz.gz", "a.jsonl.partial"] {
