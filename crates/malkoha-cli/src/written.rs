@@ -1,7 +1,7 @@
 //! Files that are written: compressed as their names say, and complete or not there at all.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -71,14 +71,19 @@ impl Unfinished {
         let mut temporary = path.clone().into_os_string();
         temporary.push(".partial");
         let temporary = PathBuf::from(temporary);
-        let file = File::create_new(&temporary).map_err(|error| match error.kind() {
+        let replaced = fs::metadata(&path).ok();
+        let file = create(&temporary, replaced.is_some()).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => io::Error::other(format!(
                 "{} exists: another program writes it, or was interrupted; then remove it",
                 temporary.display()
             )),
             _ => error,
         })?;
-        Ok(Self { file: Some(file), temporary, path, empty: true })
+        let unfinished = Self { file: Some(file), temporary, path, empty: true };
+        if let (Some(file), Some(replaced)) = (&unfinished.file, &replaced) {
+            keep_permissions(file, replaced)?;
+        }
+        Ok(unfinished)
     }
 
     pub(crate) fn write(&mut self, packed: &[u8]) -> io::Result<()> {
@@ -103,6 +108,44 @@ impl Drop for Unfinished {
             let _ = fs::remove_file(&self.temporary);
         }
     }
+}
+
+/// Creates a file, which must not exist yet. Only its owner may read a private one, until it gets the permissions of the
+/// file that it replaces.
+#[cfg(unix)]
+fn create(path: &Path, private: bool) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().write(true).create_new(true).mode(if private { 0o600 } else { 0o666 }).open(path)
+}
+
+/// Outside Unix there are no such permissions.
+#[cfg(not(unix))]
+fn create(path: &Path, _: bool) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// Gives a file the owner, the group and the permissions of the one that it will replace, as far as the system allows.
+#[cfg(unix)]
+fn keep_permissions(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+    let new = file.metadata()?;
+    let grouped = new.gid() == replaced.gid() || fchown(file, None, Some(replaced.gid())).is_ok();
+    let mode = replaced.permissions().mode();
+    // What the old group was allowed is no business of another group, which may do what everybody may.
+    let mode = if grouped { mode } else { mode & !0o070 | (mode & 0o007) << 3 };
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    if new.uid() != replaced.uid() {
+        let _ = fchown(file, Some(replaced.uid()), None);
+    }
+    Ok(())
+}
+
+/// Outside Unix the only permission is read-only, which would be in the way.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
+fn keep_permissions(_: &File, _: &fs::Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]
