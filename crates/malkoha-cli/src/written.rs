@@ -1,5 +1,10 @@
 //! Files that are written: compressed as their names say, and complete or not there at all.
+//!
+//! As when a filter is saved, the content is on the disk before the file gets its name. An error that comes so late, as
+//! from a quota or a file system in the network, is an error of the program. And a filter that remembers what was written
+//! is never on the disk before that.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -86,16 +91,27 @@ impl Unfinished {
         Ok(unfinished)
     }
 
+    /// Returns the name that the file will have.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn write(&mut self, packed: &[u8]) -> io::Result<()> {
         self.empty &= packed.is_empty();
         self.file.as_mut().map_or(Ok(()), |file| file.write_all(packed))
     }
 
-    pub(crate) fn finish(mut self, packing: Packing) -> io::Result<()> {
+    /// Ends the content: all of it is on the disk.
+    pub(crate) fn end(&mut self, packing: Packing) -> io::Result<()> {
         if self.empty {
             // No bytes at all are not a compressed file.
             self.write(&packing.pack(Vec::new()))?;
         }
+        self.file.as_ref().map_or(Ok(()), File::sync_all)
+    }
+
+    /// Gives the file, whose content has ended, its name. For that to last, the folder must be synced.
+    pub(crate) fn name(mut self) -> io::Result<()> {
         drop(self.file.take());
         fs::rename(&self.temporary, &self.path).inspect_err(|_| drop(fs::remove_file(&self.temporary)))
     }
@@ -146,6 +162,25 @@ fn keep_permissions(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
 fn keep_permissions(_: &File, _: &fs::Metadata) -> io::Result<()> {
     Ok(())
+}
+
+/// Makes the names of files last: all folders that they are in, up to the one above `top`, are on the disk.
+pub(crate) fn sync_names<'a>(files: impl IntoIterator<Item = &'a Path>, top: &Path) -> io::Result<()> {
+    let above = |path: &'a Path| path.ancestors().skip(1).take_while(|folder| folder.starts_with(top));
+    let mut folders: BTreeSet<&Path> = files.into_iter().flat_map(above).collect();
+    folders.extend(top.parent());
+    folders.into_iter().try_for_each(sync_folder)
+}
+
+/// Makes the names of the files in a folder last.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    // Outside Unix folders cannot be opened as files, and some folders may be written to and not read.
+    match File::open(folder).map(|folder| folder.sync_all()) {
+        // There are file systems that have no such operation.
+        Ok(Err(error)) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Files of records and texts: their names and their permissions.
+//! Files of records and texts: their names, their permissions, and whether they reach the disk.
 
-use crate::common::Scene;
+use crate::common::{Scene, lines};
 use std::fs;
 
 /// Makes a filter of DNA words and a read that has none of them.
@@ -37,4 +37,53 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
         assert_eq!(scene.read("out.fq"), scene.read("reads.fq"));
         assert_eq!(scene.path("out.fq").metadata().unwrap().permissions().mode() & 0o777, mode);
     }
+}
+
+/// What a system does whose disk takes no more: all is well until the content must be on it.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const LATE: &str = r#"
+use std::io::Write;
+
+#[no_mangle]
+pub extern "C" fn fsync(_: i32) -> i32 {
+    // This sets errno.
+    let _ = std::fs::File::create("/dev/full").and_then(|mut full| full.write(b"x"));
+    -1
+}
+"#;
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn what_does_not_reach_the_disk_is_an_error_and_leaves_what_was_there() {
+    use std::process::Command;
+
+    let scene = with_reads("late");
+    scene.write("late.rs", LATE);
+    let compiler = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let compiled = Command::new(compiler)
+        .args(["--edition=2021", "--crate-type=cdylib", "-o", "late.so", "late.rs"])
+        .current_dir(scene.folder())
+        .status();
+    assert!(compiled.unwrap().success());
+    let late = |args: &str| {
+        let output = scene.command(args).env("LD_PRELOAD", scene.path("late.so")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args}: {said}");
+        assert!(said.contains("No space left on device"), "{args}: {said}");
+    };
+    scene.write("keys.txt", lines("key", 0..100));
+    scene.write("texts.jsonl", "{\"text\":\"owl\"}\n");
+    scene.write("out.fq", "old\n");
+    let before = scene.files();
+    late("build -q -o new.malkoha keys.txt");
+    late("reads -q -v f.malkoha reads.fq -o out.fq");
+    late("reads -q -v f.malkoha reads.fq -o new.fq.gz");
+    late("dedup -q --jsonl text -o tree --filter texts.malkoha texts.jsonl");
+    assert_eq!(fs::read_dir(scene.path("tree")).unwrap().count(), 0);
+    fs::remove_dir(scene.path("tree")).unwrap();
+    assert_eq!(scene.files(), before);
+    assert_eq!(scene.read("out.fq"), b"old\n");
+    // Pipes have no disk.
+    let mut piped = scene.command("reads -q -v f.malkoha reads.fq");
+    assert_eq!(piped.env("LD_PRELOAD", scene.path("late.so")).output().unwrap().status.code(), Some(0));
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::block::Piece;
 use crate::output::Output;
 use crate::target::{self, is_same_file};
-use crate::written::{Packing, Unfinished};
+use crate::written::{Packing, Unfinished, sync_folder};
 
 /// Text that is collected before it is compressed, if it comes in small pieces.
 const ENOUGH: usize = 128 << 10;
@@ -66,8 +66,14 @@ impl Outputs {
 
     /// Completes all files. None gets its name before all of them are written.
     pub(crate) fn finish(mut self) -> Result<()> {
-        self.0.iter_mut().try_for_each(Written::pack)?;
-        self.0.into_iter().try_for_each(Written::finish)
+        self.0.iter_mut().try_for_each(Written::end)?;
+        let files: Vec<_> = self.0.iter().filter_map(Written::real).collect();
+        self.0.into_iter().try_for_each(Written::name)?;
+        for file in files {
+            let folder = file.parent().unwrap_or(Path::new(""));
+            sync_folder(folder).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        Ok(())
     }
 }
 
@@ -119,16 +125,37 @@ impl Written {
             To::File(file) => file.write(bytes),
             To::Device(file) => file.write_all(bytes),
         };
-        written.with_context(|| format!("cannot write {}", self.path.display()))
+        written.with_context(|| self.failed())
     }
 
-    fn finish(self) -> Result<()> {
+    /// Ends the content.
+    fn end(&mut self) -> Result<()> {
+        self.pack()?;
+        match &mut self.to {
+            To::File(file) => file.end(self.packing).with_context(|| self.failed()),
+            To::Standard(_) | To::Device(_) => Ok(()),
+        }
+    }
+
+    /// Returns the file itself, if it is one.
+    fn real(&self) -> Option<PathBuf> {
+        match &self.to {
+            To::File(file) => Some(file.path().to_owned()),
+            To::Standard(_) | To::Device(_) => None,
+        }
+    }
+
+    /// Gives a file its name.
+    fn name(self) -> Result<()> {
+        let failed = self.failed();
         match self.to {
             To::Standard(output) => output.finish(),
-            To::File(file) => {
-                file.finish(self.packing).with_context(|| format!("cannot write {}", self.path.display()))
-            }
+            To::File(file) => file.name().with_context(|| failed),
             To::Device(_) => Ok(()),
         }
+    }
+
+    fn failed(&self) -> String {
+        format!("cannot write {}", self.path.display())
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::tree::Leaf;
 use crate::output::Output;
-use crate::written::{Packing, Unfinished};
+use crate::written::{Packing, Unfinished, sync_names};
 
 /// Takes the output of files, in their order.
 pub(super) enum Sink {
@@ -37,8 +37,9 @@ impl Sink {
                         None => open.insert(Unfinished::new(path.clone())?),
                     };
                     unfinished.write(packed)?;
-                    if last && let Some(unfinished) = open.take() {
-                        unfinished.finish(packing)?;
+                    if last && let Some(mut unfinished) = open.take() {
+                        unfinished.end(packing)?;
+                        unfinished.name()?;
                     }
                     Ok(())
                 };
@@ -47,11 +48,15 @@ impl Sink {
         }
     }
 
-    /// Ends standard output.
+    /// Ends standard output, or makes the names of the files last.
     pub(super) fn finish(self) -> Result<()> {
         match self {
             Self::Standard(output) => output.finish(),
-            Self::Folder { .. } => Ok(()),
+            Self::Folder { folder, leaves, .. } => {
+                let files: Vec<_> = leaves.iter().map(|leaf| folder.join(&leaf.output)).collect();
+                sync_names(files.iter().map(PathBuf::as_path), &folder)
+                    .with_context(|| format!("cannot write {}", folder.display()))
+            }
         }
     }
 }
