@@ -90,6 +90,7 @@ impl Changing {
         let place = Place::of(path)?;
         let lock = place.lock()?;
         let filter = open(place.real())?;
+        place.check_folder()?;
         if !filter.labels().is_empty() {
             bail!(
                 "{} has labels, which only `build` can give to keys; build it again with --label",

@@ -52,6 +52,7 @@ impl Target {
         if path.exists() && !may_be_replaced(path)? {
             bail!("{} exists and is not a filter; remove it, or give another file with -o", path.display());
         }
+        place.check_folder()?;
         Ok(Self::File(place))
     }
 
@@ -91,6 +92,29 @@ impl Place {
         &self.real
     }
 
+    /// Refuses a folder in which no file can be created, before any work is done for nothing.
+    pub(crate) fn check_folder(&self) -> Result<()> {
+        let folder = self.real.parent().unwrap_or(Path::new(""));
+        let probe = folder.join(format!(".malkoha-{}.tmp", std::process::id()));
+        let created = interrupt::shielded(|| {
+            File::create_new(&probe)?;
+            std::fs::remove_file(&probe)
+        });
+        match created {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                let failed = self.failed(self.real.exists(), remedy(error.kind()));
+                Err(anyhow::Error::new(error).context(failed))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says that the file was not written.
+    fn failed(&self, is_there: bool, remedy: &str) -> String {
+        let old = if is_there { "the old file is unchanged" } else { "nothing was written" };
+        format!("cannot save the filter as {}; {old}; {remedy}", self.named.display())
+    }
+
     /// Locks the file, however long that takes; `None` if there is none yet.
     pub(crate) fn lock(&self) -> Result<Option<Lock>> {
         Lock::of(&self.real)
@@ -103,8 +127,8 @@ impl Place {
         drop(lock);
         let path = self.named.display();
         saved.map_err(|error| {
-            let old = if before.is_some() { "the old file is unchanged" } else { "nothing was written" };
-            let failed = format!("cannot save the filter as {path}; {old}; {}", remedy(&error));
+            let kind = if let Error::Io { source, .. } = &error { source.kind() } else { ErrorKind::Other };
+            let failed = self.failed(before.is_some(), remedy(kind));
             anyhow::Error::new(error).context(failed)
         })?;
         if names > 1 {
@@ -138,15 +162,12 @@ pub(crate) fn behind_links(path: &Path) -> Result<PathBuf> {
 }
 
 /// Says what to do if a filter could not be saved.
-fn remedy(error: &Error) -> &'static str {
-    match error {
-        Error::Io { source, .. } => match source.kind() {
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-                "use a folder in which you may create files"
-            }
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space or use another path",
-            _ => "use another path",
-        },
+fn remedy(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "use a folder in which you may create files"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space or use another path",
         _ => "use another path",
     }
 }

@@ -87,3 +87,15 @@ fn what_does_not_reach_the_disk_is_an_error_and_leaves_what_was_there() {
     let mut piped = scene.command("reads -q -v f.malkoha reads.fq");
     assert_eq!(piped.env("LD_PRELOAD", scene.path("late.so")).output().unwrap().status.code(), Some(0));
 }
+
+/// Nobody can create files in `/proc`, not even the superuser.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_file_is_told_before_any_work() {
+    let scene = Scene::new("before-work");
+    scene.run_with("build -q -o f.malkoha --keys 10", "owl\n").ok();
+    let told = ["/proc/f.malkoha", "nothing was written"];
+    scene.run("build -o /proc/f.malkoha nowhere.txt").fails(&told);
+    scene.run("merge -o /proc/f.malkoha f.malkoha nowhere.malkoha").fails(&told);
+    scene.run_with("dedup --jsonl text --filter /proc/f.malkoha", "{").fails(&told);
+}

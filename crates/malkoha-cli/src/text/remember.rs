@@ -106,13 +106,16 @@ impl Memory {
             let place = Place::of(path)?;
             let lock = place.lock()?;
             let filter = existing(args, path, keys)?;
+            place.check_folder()?;
             return Ok(memory(filter, Some(Home { place, path: path.clone(), lock, is_new: false })));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
             bail!("there is no folder {}; make it, or give another file with --filter", folder.display());
         }
-        let home = Home { place: Place::of(path)?, path: path.clone(), lock: None, is_new: true };
+        let place = Place::of(path)?;
+        place.check_folder()?;
+        let home = Home { place, path: path.clone(), lock: None, is_new: true };
         Ok(memory(new_filter(args, keys)?, Some(home)))
     }
 
