@@ -66,7 +66,8 @@ pub struct Stats {
     pub load: f64,
     /// The load that no walk can exceed; 1 for Bloom kinds.
     pub threshold: f64,
-    /// Bytes of memory allocated.
+    /// Bytes of memory allocated for tables. What else a planned filter has is not counted: about 1 kB, and 4 kB for
+    /// blocked kinds with several choices. That matters only for very small filters.
     pub memory_bytes: u64,
     /// Keys kept outside the table.
     pub stash_size: u64,
