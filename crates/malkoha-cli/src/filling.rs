@@ -9,13 +9,14 @@
 //! Batches depend only on the input, so the filter is the same for any number of threads.
 
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::thread::Builder;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use malkoha::{Error, Filter, Full, KeyHash};
 
 use crate::adjustable::Adjustable;
 use crate::input::Source;
-use crate::pipeline::{self, Worked};
+use crate::pipeline::{self, NO_THREADS, Worked};
 use crate::tally::Tally;
 
 /// Hashes that are stored at once: enough that several fall into every cache-sized part of a large table. While one
@@ -62,10 +63,11 @@ pub(crate) fn fill(filter: &mut Filter, source: Source, threads: usize, storing:
     let (full_batches, batches) = sync_channel::<Batch>(0);
     let (used, used_batches) = channel();
     let mut tally = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
+        let storing_thread = Builder::new().spawn_scoped(scope, || {
             // Do not wait for more input if there is no room for what has arrived.
             store(filter, batches, &used, threads, storing).inspect_err(|_| stop.now())
         });
+        let thread = storing_thread.context(NO_THREADS)?;
         let empty = || Batch { hashes: Vec::with_capacity(enough + enough / 8), values: Vec::new() };
         let mut batch = empty();
         let mut collect = |worked: &mut Worked| {

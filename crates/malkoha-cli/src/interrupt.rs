@@ -29,7 +29,7 @@ pub(crate) fn install() -> Result<()> {
 
     let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
     signals.thread_block().context("cannot wait for signals")?;
-    std::thread::spawn(move || {
+    let acting = std::thread::Builder::new().spawn(move || {
         while let Ok(signal) = signals.wait() {
             let _acting = lock(&ACTING);
             let _nobody_saves = lock(&SAVING);
@@ -39,7 +39,8 @@ pub(crate) fn install() -> Result<()> {
             let _ = signals.thread_block();
         }
     });
-    Ok(())
+    // Without that thread they act at once, even in the middle of a save.
+    acting.map(drop).or_else(|_| signals.thread_unblock()).context("cannot wait for signals")
 }
 
 /// On other systems an interrupted program ends at once: the file to be replaced is unchanged, but a

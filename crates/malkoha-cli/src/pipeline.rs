@@ -15,12 +15,17 @@
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 
 use anyhow::{Context, Result, bail};
 use malkoha::KeyHasher;
 
 use crate::input::{self, Keys, Origin, Source, Stop};
 use crate::reads::ReadBlock;
+
+/// What is said if work that needs a thread of its own gets none.
+pub(crate) const NO_THREADS: &str =
+    "the system starts no more threads; end other programs, or raise the limit";
 
 /// Results of one thread that may wait for the sink.
 const WAITING: usize = 2;
@@ -137,9 +142,17 @@ fn run_blocks(
             let (results, done) = sync_channel(WAITING);
             lanes.push((done, used));
             let worker = Worker { thread, source: &source, order: order.clone(), results, used };
-            scope.spawn(move || worker.run(work));
+            if Builder::new().spawn_scoped(scope, move || worker.run(work)).is_err() {
+                // The system starts no more threads, and there is work for those that run.
+                lanes.pop();
+                break;
+            }
         }
         drop(order);
+        if lanes.is_empty() {
+            let source = source.lock().unwrap_or_else(PoisonError::into_inner).take();
+            return run_alone(source.expect("nobody has read from it"), work, sink);
+        }
         // Dropping the receivers, at the end or after an error, ends the threads.
         let ended = turns.into_iter().try_for_each(|thread: usize| {
             let (done, used) = &lanes[thread];

@@ -41,6 +41,39 @@ fn compressed_files_that_end_in_their_first_bytes_are_no_text() {
     }
 }
 
+/// A stack that is larger than all addresses: no thread can be started.
+#[cfg(all(unix, target_pointer_width = "64"))]
+#[test]
+fn a_system_that_starts_no_threads_is_no_panic() {
+    let scene = Scene::new("threads");
+    scene.write("keys.txt", lines("key", 0..1000));
+    scene.write("genome.fa", ">g\nACGTTGCAACCGGTATATCGGCTAAGCTTAGGACCATA\n");
+    scene.write("texts.jsonl", "{\"text\":\"owl\"}\n{\"text\":\"owl\"}\n");
+    scene.run("build -q -o f.malkoha keys.txt").ok();
+    scene.run("build -q --kmer 21 -o dna.malkoha genome.fa").ok();
+    let run = |args: &str| {
+        let output = scene.command(args).env("RUST_MIN_STACK", (1u64 << 60).to_string()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said)
+    };
+    for args in [
+        "query -j 4 -c f.malkoha keys.txt",
+        "dedup -q -j 4 keys.txt",
+        "dedup -q -j 1 --jsonl text texts.jsonl",
+        "reads -q -j 4 dna.malkoha genome.fa",
+    ] {
+        assert_eq!(run(args), (Some(0), scene.run(args).ok(), String::new()), "{args}");
+    }
+    for args in
+        ["build -o g.malkoha keys.txt", "add f.malkoha keys.txt", "dedup -j 4 --jsonl text texts.jsonl"]
+    {
+        let (code, _, said) = run(args);
+        assert!(code == Some(2) && said.contains("the system starts no more threads"), "{args}: {said}");
+    }
+    let (code, _, said) = run("query f.malkoha -");
+    assert!(code == Some(2) && said.contains("cannot open standard input"), "{said}");
+}
+
 #[test]
 fn info_of_one_damaged_file_prints_no_list() {
     let scene = Scene::new("info-damaged");

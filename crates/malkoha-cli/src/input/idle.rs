@@ -44,10 +44,10 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    pub(super) fn new(mut input: Box<dyn Read + Send>, stop: Stop) -> Self {
+    pub(super) fn new(mut input: Box<dyn Read + Send>, stop: Stop) -> io::Result<Self> {
         let (sender, pieces) = sync_channel(WAITING);
         // Never joined: it ends with its input, or with the program.
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             loop {
                 let mut piece = vec![0; PIECE];
                 let read = match input.read(&mut piece) {
@@ -63,8 +63,8 @@ impl Idle {
                     return;
                 }
             }
-        });
-        Self { pieces, piece: Vec::new(), read: 0, stop }
+        })?;
+        Ok(Self { pieces, piece: Vec::new(), read: 0, stop })
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn everything_arrives_in_order_and_then_the_end() {
         let data: Vec<u8> = (0..5 * PIECE + 17).map(|at| (at % 251) as u8).collect();
-        let mut idle = Idle::new(Box::new(io::Cursor::new(data.clone())), Stop::default());
+        let mut idle = Idle::new(Box::new(io::Cursor::new(data.clone())), Stop::default()).unwrap();
         let mut read = Vec::new();
         idle.read_to_end(&mut read).unwrap();
         assert!(read == data);
@@ -114,7 +114,7 @@ mod tests {
                 Ok(1)
             }
         }
-        let mut idle = Idle::new(Box::new(Fails(false)), Stop::default());
+        let mut idle = Idle::new(Box::new(Fails(false)), Stop::default()).unwrap();
         let mut buffer = [0; 8];
         assert_eq!(idle.read(&mut buffer).unwrap(), 1);
         assert_eq!(idle.read(&mut buffer).unwrap_err().to_string(), "no more");
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn an_input_that_is_idle_for_long_has_not_ended() {
         let (reader, mut writer) = io::pipe().unwrap();
-        let mut idle = Idle::new(Box::new(reader), Stop::default());
+        let mut idle = Idle::new(Box::new(reader), Stop::default()).unwrap();
         let writing = std::thread::spawn(move || {
             for part in [b"before", b"behind"] {
                 std::thread::sleep(3 * GLANCE);
@@ -140,7 +140,7 @@ mod tests {
     fn nobody_waits_for_an_input_that_nobody_wants() {
         let (reader, _writer) = io::pipe().unwrap();
         let stop = Stop::default();
-        let mut idle = Idle::new(Box::new(reader), stop.clone());
+        let mut idle = Idle::new(Box::new(reader), stop.clone()).unwrap();
         let waiting = std::thread::spawn(move || idle.read(&mut [0; 8]));
         stop.now();
         assert!(waiting.join().unwrap().is_err());

@@ -376,13 +376,13 @@ impl Open {
 
 /// Opens an input, and returns its decompressed content. Bytes read are shown on the bar.
 pub(crate) fn open(path: &Path, bar: &ProgressBar, stop: &Stop) -> Result<Box<dyn Read + Send>> {
-    let idle = |input| -> Box<dyn Read + Send> { Box::new(Idle::new(input, stop.clone())) };
+    let idle = |input| -> io::Result<Box<dyn Read + Send>> { Ok(Box::new(Idle::new(input, stop.clone())?)) };
     let input = if is_standard_input(path) {
-        Ok(idle(Box::new(io::stdin())))
+        idle(Box::new(io::stdin()))
     } else {
         File::open(path).and_then(|file| {
             let waits = !file.metadata()?.is_file();
-            Ok(if waits { idle(Box::new(file)) } else { Box::new(file) })
+            if waits { idle(Box::new(file)) } else { Ok(Box::new(file)) }
         })
     };
     let content = input.and_then(|input| decoded(Box::new(bar.wrap_read(input))));

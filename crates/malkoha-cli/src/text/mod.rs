@@ -32,9 +32,10 @@ mod tree;
 mod words;
 
 use std::sync::mpsc::sync_channel;
+use std::thread::Builder;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use args::Bad;
 pub(crate) use args::TextArgs;
@@ -52,6 +53,7 @@ use crate::cli::DedupArgs;
 use crate::input::{self, Stop};
 use crate::message::note;
 use crate::output::Output;
+use crate::pipeline::NO_THREADS;
 use crate::progress;
 use crate::report::Audience;
 use crate::units::{grouped, rate_in_words};
@@ -122,12 +124,13 @@ impl Run {
         } else {
             let (sender, batches) = sync_channel(WAITING);
             std::thread::scope(|scope| {
-                scope.spawn(move || {
+                let read = Builder::new().spawn_scoped(scope, move || {
                     // Nobody receives after an error.
                     while let Some(batch) = reader.next().transpose()
                         && sender.send(batch).is_ok()
                     {}
                 });
+                read.context(NO_THREADS)?;
                 let ended = batches.into_iter().try_for_each(|batch| self.batch(&batch?));
                 if ended.is_err() {
                     stop.now();

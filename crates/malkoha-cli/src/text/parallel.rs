@@ -1,6 +1,7 @@
 //! The same work for many things on several threads.
 
 use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 /// Calls `work` for every item, on this many threads. Each thread has its own `Scratch`.
 pub(super) fn for_each<T: Send, Scratch>(
@@ -17,14 +18,15 @@ pub(super) fn for_each<T: Send, Scratch>(
     let waiting = Mutex::new(items.iter_mut());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut scratch = scratch();
-                while let Some(item) = next() {
-                    work(&mut scratch, item);
-                }
-            });
-        }
+        let run = || {
+            let mut scratch = scratch();
+            while let Some(item) = next() {
+                work(&mut scratch, item);
+            }
+        };
+        // This thread is one of them, and does everything if the system starts no others.
+        let _ = (1..threads).try_for_each(|_| Builder::new().spawn_scoped(scope, run).map(drop));
+        run();
     });
 }
 
