@@ -82,6 +82,12 @@ impl Overflow {
         self.matching(key).next().is_some()
     }
 
+    /// Whether copies of this very entry are here.
+    pub(super) fn has(&self, entry: Entry) -> bool {
+        let copies = self.0.as_ref().and_then(|all| all.copies.get(&(entry.place, entry.tag)));
+        copies.is_some_and(|copies| copies.binary_search_by_key(&entry.value, |(value, _)| *value).is_ok())
+    }
+
     /// Whether an entry with the same value covers the whole interval of an entry.
     pub(super) fn covers(&self, entry: Entry) -> bool {
         let (mark, value) = (entry.tag.trailing_zeros(), entry.value);

@@ -31,7 +31,8 @@ impl Region {
     }
 
     /// Puts an entry into the table. If both places are full, others move: a walk of limited length, which is undone
-    /// if it does not end at an empty slot. Returns the number of steps, or `None` if nothing has changed.
+    /// if it does not end at an empty slot. No others move for an entry of which copies are in the overflow. Returns
+    /// the number of steps, or `None` if nothing has changed.
     pub(super) fn put(&mut self, entry: Entry) -> Option<u64> {
         self.cpu.run(Put(self, entry))
     }
@@ -65,7 +66,14 @@ impl Work for Put<'_> {
     #[inline(always)]
     fn run(self, vectors: impl Vectors) -> Option<u64> {
         let Self(region, entry) = self;
-        if region.put_in_either(entry, vectors) { Some(0) } else { region.cpu.run(Walk(region, entry)) }
+        if region.put_in_either(entry, vectors) {
+            return Some(0);
+        }
+        // Some walk for a copy of it was in vain, and one for this copy most likely is too: 250 steps, and back.
+        if region.overflow().has(entry) {
+            return None;
+        }
+        region.cpu.run(Walk(region, entry))
     }
 }
 

@@ -154,3 +154,27 @@ fn what_a_plain_lookup_would_miss_makes_a_filter_not_plain() {
     (0..20_000).for_each(|i| elastic.insert(hash(i)).unwrap());
     assert!(!elastic.is_plain() && finds(&elastic, 0..20_000) == 20_000);
 }
+
+/// A key that is stored again and again costs no walk for every copy once one of them is in the overflow.
+#[test]
+fn nothing_moves_for_further_copies_of_what_is_in_the_overflow() {
+    let layout = ElasticLayout::new(0.001, 0, None, 3).unwrap();
+    let mut elastic = Elastic::new(&layout).unwrap();
+    (0..20_000).for_each(|key| elastic.insert_value(KeyHash::from_raw(mix(key)), 1).unwrap());
+    let mut walks = 0;
+    for hash in (20_000..25_000).map(|key| KeyHash::from_raw(mix(key))) {
+        let region = elastic.regions[elastic.region_of(hash)].clone();
+        let entry = region.entry(hash, 1);
+        if !region.clone().put(entry).is_some_and(|steps| steps > 0) {
+            continue;
+        }
+        walks += 1;
+        let mut overflowing = region.clone();
+        overflowing.put_over(entry, 1).unwrap();
+        let before = overflowing.clone();
+        assert_eq!(overflowing.put(entry), None);
+        assert!(overflowing == before, "nothing has changed");
+        assert!(overflowing.put(region.entry(hash, 2)).is_some(), "another value is another entry");
+    }
+    assert!(walks > 100, "{walks} keys had to walk");
+}
