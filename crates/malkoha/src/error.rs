@@ -364,8 +364,8 @@ impl fmt::Display for Error {
             }
             Self::Geometries { what } => write!(
                 f,
-                "the filters differ in {what}; only filters of equal layout, seed and key format can be merged: \
-                 plan once and build all of them from that geometry"
+                "the filters differ in {what}; only filters of equal layout, seed, key format and labels can be \
+                 merged: plan once, and build all of them from that geometry and with the same labels"
             ),
             Self::MergeFull { copies, room, left_over } => write_merge_full(f, *copies, *room, *left_over),
             Self::Corrupt { part, offset, what } => write!(
